@@ -73,7 +73,7 @@ fn each_operation_is_counted_on_the_host_without_the_start_of_its_worker() {
     assert_eq!(documents.len(), 2);
     for document in &documents {
         let reason = reason(document);
-        skip_unless!(needs::counts(reason));
+        skip_unless!(needs::granted(reason));
         let of = |case: &str, of: &str| count(document, case, of).expect("a count");
         let calls = of("syscall/getppid", "host_syscalls");
         assert!((0.95..1.2).contains(&calls), "{calls}");
@@ -101,7 +101,7 @@ fn a_request_to_a_server_is_counted_on_the_host() {
     let documents = documents_with(&bench, arguments, &["native"], &[wanted]);
     let document = &documents[0];
     let reason = reason(document);
-    skip_unless!(needs::counts(reason));
+    skip_unless!(needs::granted(reason));
     let host = count(document, "net/requests", "host_syscalls").expect("a count");
     // The calls are those to read and to write, for server and client each, and those to wait.
     assert!(host > 3.5 && host < 20.0, "{host}");
@@ -123,7 +123,7 @@ fn files_and_their_blocks_are_counted_on_the_host() {
         let documents = documents_with(&bench, &arguments, &["native"], &wanted);
         let document = &documents[0];
         let reason = reason(document);
-        skip_unless!(needs::counts(reason));
+        skip_unless!(needs::granted(reason));
         let all = times(document);
         let measured = all.iter().filter(|result| result["outcome"] == "measured");
         for result in measured.clone() {

@@ -1,6 +1,6 @@
 //! `oscost check`, from a claim file to verdicts.
 
-use crate::common::{Bench, Says, times};
+use crate::common::{Bench, Says, text_of, times};
 use serde_json::Value;
 
 const CLAIMS: &str = r#"
@@ -41,6 +41,14 @@ fn verdicts(json: &str) -> Vec<String> {
     claims.map(|claim| claim["verdict"].as_str().expect("a verdict").to_owned()).collect()
 }
 
+/// Writes `other.json`: a document with another id, and another fact about its machine.
+fn write_other(bench: &Bench, document: &str, fact: &str, value: &str) {
+    let mut other: Value = serde_json::from_str(document).expect("JSON");
+    other["run"]["id"] = "20260101-000000-0000".into();
+    other["machine"][fact] = value.into();
+    bench.write("other.json", &other.to_string());
+}
+
 #[test]
 fn claims_are_measured_and_judged_again_from_the_run() {
     let bench = Bench::new();
@@ -66,10 +74,7 @@ fn claims_are_measured_and_judged_again_from_the_run() {
     assert_eq!(imported.out, again.out);
     // The document of a run under another system's name.
     let document = bench.text("run.json");
-    let mut other: Value = serde_json::from_str(&document).expect("JSON");
-    other["run"]["id"] = "20260101-000000-0000".into();
-    other["machine"]["system"] = "elsewhere".into();
-    bench.write("other.json", &other.to_string());
+    write_other(&bench, &document, "system", "elsewhere");
     let both = bench.oscost("check claims.toml run.json other.json --json").with(1);
     // The figures are equal: one system is not slower than the other, nor certainly not slower.
     assert_eq!(verdicts(&both.out), ["holds", "fails", "undecided"]);
@@ -147,6 +152,7 @@ fn claims_between_systems_are_measured_on_each_and_judged() {
     }
 }
 
+/// A claim about locks; [`CLAIMS`] has another one, about a clock.
 const LOCKS: &str = r#"
 [[claim]]
 name = "alike"
@@ -156,17 +162,12 @@ b.case = "lock/parking-lot-mutex"
 relation = "ratio between 0.001 and 1000"
 scope = "for all"
 
-[[claim]]
-name = "cheap"
-sentence = "Reading a clock takes less than 10 ms."
-a.case = "clock/std-instant"
-relation = "< 10 ms"
 "#;
 
 #[test]
 fn points_that_a_run_lacks_are_named_with_the_command_that_measures_them() {
     let bench = Bench::new();
-    bench.write("claims.toml", LOCKS);
+    bench.write("claims.toml", &[LOCKS, &only(&["cheap"])].concat());
     let run = bench
         .oscost("run clock/std-instant lock/std-mutex --param workers=1 --param work=none --quick")
         .ended()
@@ -186,7 +187,7 @@ fn points_that_a_run_lacks_are_named_with_the_command_that_measures_them() {
 #[test]
 fn what_a_run_lacks_is_measured_on_request_if_it_is_of_this_machine() {
     let bench = Bench::new();
-    bench.write("claims.toml", LOCKS);
+    bench.write("claims.toml", &[LOCKS, &only(&["cheap"])].concat());
     let run = bench.oscost("run clock/std-instant --quick").ended().saved();
     let options = format!("check claims.toml {run} --measure-missing --quick");
     let said = bench.oscost(&format!("{options} --json")).ended();
@@ -197,10 +198,7 @@ fn what_a_run_lacks_is_measured_on_request_if_it_is_of_this_machine() {
     let again = bench.oscost(&format!("check claims.toml {run} last --measure-missing")).ended();
     assert!(again.err.is_empty(), "{}", again.err);
     let document = bench.oscost(&format!("export {run}")).with(0).out;
-    let mut other: Value = serde_json::from_str(&document).expect("JSON");
-    other["run"]["id"] = "20260101-000000-0000".into();
-    other["machine"]["cpu_model"] = "another one".into();
-    bench.write("other.json", &other.to_string());
+    write_other(&bench, &document, "cpu_model", "another one");
     let refused = bench.oscost("check claims.toml other.json --measure-missing --quick").with(2);
     refused.complains(&["20260101-000000-0000", "cpu_model", "another one"]);
 }
@@ -231,8 +229,7 @@ fn mistakes_name_file_line_and_column() {
 #[test]
 fn the_example_gets_a_verdict_or_a_reason_for_each_claim() {
     let bench = Bench::new();
-    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/claims/expectations.toml");
-    let text = std::fs::read_to_string(example).expect("the example");
+    let text = text_of("examples/claims/expectations.toml");
     bench.write("expectations.toml", &text);
     let said = bench.oscost("check expectations.toml --quick --json");
     assert!(matches!(said.code, Some(0 | 1 | 3)), "{:?} {}", said.code, said.err);

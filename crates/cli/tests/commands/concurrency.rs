@@ -25,8 +25,7 @@ fn the_experiment_is_measured_shown_and_compared() {
     let second = bench.oscost(&format!("{PART} --csv jobs.csv --xlsx jobs.xlsx")).with(0);
     assert!(second.out.contains("serial") && second.out.contains("threads"), "{}", second.out);
     go_into_files(&bench, &second.saved());
-    let compared = bench.oscost(&format!("compare {} last --json", first.saved())).with(0).json();
-    let rows = compared["comparisons"][0]["rows"].as_array().unwrap();
+    let rows = bench.compared(&format!("{} last", first.saved()));
     let metrics: Vec<_> = rows.iter().map(|row| row["metric"].as_str().unwrap()).collect();
     for (metric, times) in [("time", 2), ("turnaround-worst", 2), ("overhead", 0), ("cpu-use", 0)] {
         assert_eq!(metrics.iter().filter(|m| **m == metric).count(), times, "{metrics:?}");
@@ -226,9 +225,11 @@ fn described_jobs_share_a_lock() {
         let values = result["round_values"].as_array().unwrap();
         assert!(values.iter().all(|value| value.as_f64() >= Some(2e6)), "{result}");
     }
-    let plain = bench
-        .oscost("concurrency --jobs 2 --length 100us --bound wait --rounds 3 --budget 60s --json");
-    assert!(plain.with(0).json()["answer"]["limits"].is_null(), "there is nothing to add");
+    let plain = "concurrency --jobs 2 --length 100us --bound wait --rounds 3 --budget 60s --json";
+    assert!(
+        bench.oscost(plain).with(0).json()["answer"]["limits"].is_null(),
+        "there is nothing to add"
+    );
 }
 
 /// Further mistakes in a file are those of the unit tests of `job_file.rs`.
@@ -239,41 +240,37 @@ fn wrong_jobs_are_refused_with_their_line() {
         "cycle.txt",
         "1ms 1 name=a\n1ms 1 name=b after=a,d\n1ms 1 name=c after=b\n1ms 1 name=d after=c\n",
     );
+    let circle = "b after d (line 4) after c (line 3) after b";
     bench.write("share.txt", "5ms 30\n\n5ms 101\n");
     bench.write("crlf.txt", "1ms 30\r\n1ms 101\r\n");
     std::fs::write(bench.path("binary.txt"), b"5ms 30\n\xff\xfe\n").unwrap();
-    for (arguments, words) in [
-        ("--jobs 0", &["--jobs", "1 to 10000"][..]),
-        ("--jobs 1000000000", &["--jobs", "1 to 10000"]),
-        ("--jobs x", &["--jobs", "not a count"]),
-        ("--length 0s", &["--length", "cannot be 0"]),
-        ("--length 5", &["--length", "not a duration"]),
-        ("--length 9ms..5ms", &["--length", "starts with the longer"]),
-        ("--bound mixed:101", &["--bound", "0 to 100"]),
-        ("--bound disk", &["--bound", "cpu, wait or mixed"]),
-        ("--goal money", &["--goal", "turnaround"]),
-        ("--within 1ms", &["--within", "--goal foreground"]),
-        ("--goal foreground --within 0s", &["--within", "no time"]),
-        ("--instructions fast", &["--instructions", "independent"]),
-        ("--rounds 1", &["--rounds", "3 to 1000"]),
-        ("--from jobs.txt --jobs 3", &["--from", "--jobs"]),
-        ("--from jobs.txt --locked 3%", &["--from", "--locked"]),
-        ("--locked 101", &["--locked", "0 to 100"]),
-        (
-            "--from cycle.txt",
-            &[
-                "cycle.txt: line 2: b waits for itself",
-                "b after d (line 4) after c (line 3) after b",
-            ],
-        ),
-        ("--from nosuch.txt", &["nosuch.txt", "cannot be read"]),
-        ("--from tmp", &["tmp", "cannot be read"]),
-        ("--from share.txt", &["share.txt: line 3", "\"101\"", "0 to 100"]),
-        ("--from crlf.txt", &["crlf.txt: line 2", "\"101\""]),
-        ("--from binary.txt", &["binary.txt: line 2", "not UTF-8"]),
-    ] {
-        bench.refuses(&[(&format!("concurrency {arguments}"), words)]);
-    }
+    bench.refuses_with(
+        "concurrency",
+        &[
+            ("--jobs 0", &["--jobs", "1 to 10000"]),
+            ("--jobs 1000000000", &["--jobs", "1 to 10000"]),
+            ("--jobs x", &["--jobs", "not a count"]),
+            ("--length 0s", &["--length", "cannot be 0"]),
+            ("--length 5", &["--length", "not a duration"]),
+            ("--length 9ms..5ms", &["--length", "starts with the longer"]),
+            ("--bound mixed:101", &["--bound", "0 to 100"]),
+            ("--bound disk", &["--bound", "cpu, wait or mixed"]),
+            ("--goal money", &["--goal", "turnaround"]),
+            ("--within 1ms", &["--within", "--goal foreground"]),
+            ("--goal foreground --within 0s", &["--within", "no time"]),
+            ("--instructions fast", &["--instructions", "independent"]),
+            ("--rounds 1", &["--rounds", "3 to 1000"]),
+            ("--from jobs.txt --jobs 3", &["--from", "--jobs"]),
+            ("--from jobs.txt --locked 3%", &["--from", "--locked"]),
+            ("--locked 101", &["--locked", "0 to 100"]),
+            ("--from cycle.txt", &["cycle.txt: line 2: b waits for itself", circle]),
+            ("--from nosuch.txt", &["nosuch.txt", "cannot be read"]),
+            ("--from tmp", &["tmp", "cannot be read"]),
+            ("--from share.txt", &["share.txt: line 3", "\"101\"", "0 to 100"]),
+            ("--from crlf.txt", &["crlf.txt: line 2", "\"101\""]),
+            ("--from binary.txt", &["binary.txt: line 2", "not UTF-8"]),
+        ],
+    );
     bench.refuses(&[
         ("run concurrency --param degree=0", &["degree", "at least 1"]),
         ("run concurrency --param degree=5000", &["degree", "at most 1024"]),
@@ -303,7 +300,7 @@ fn an_answer_with_too_little_time_has_a_note() {
 #[test]
 #[cfg(target_os = "linux")]
 fn an_answer_that_was_killed_is_taken_up_again() {
-    use crate::common::{started, until};
+    use crate::common::{kill, started, until};
     let bench = Bench::new();
     let ask = "concurrency --jobs 4 --length 200us..900us --bound mixed:50 --rounds 12";
     let mut asking = started(&mut bench.command(ask));
@@ -313,8 +310,7 @@ fn an_answer_that_was_killed_is_taken_up_again() {
         if stored { runs.json()[0]["rounds"].as_u64().unwrap_or(0) } else { 0 }
     };
     until("some rounds are stored", || rounds() >= 5);
-    asking.kill().expect("our own child");
-    asking.wait().expect("our own child");
+    kill(&mut asking);
     let before = rounds();
     let said = bench.oscost("run --resume").with(0);
     let text = unbroken(&said.out);

@@ -2,14 +2,13 @@
 //! hang.
 
 use std::ffi::CString;
-use std::fs::{File, Permissions, set_permissions};
+use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Stdio;
 
 use crate::common::linux::{
-    as_nobody, closed, on_one_cpu, signal, with_descriptors, with_file_system,
+    as_nobody, closed, on_one_cpu, set_mode, signal, with_descriptors, with_file_system,
 };
 use crate::common::{Bench, finish, needs, said_by, short, skip_unless, started, times, until};
 
@@ -67,16 +66,14 @@ fn the_store_is_not_ours() {
     let bench = Bench::new();
     bench.open_to_all();
     bench.oscost(RUN).with(0);
-    let mode =
-        |path: &Path, mode| set_permissions(path, Permissions::from_mode(mode)).expect("ours");
-    mode(&bench.store(), 0o600);
+    set_mode(&bench.store(), 0o600);
     for arguments in ["show", "runs", "export", RUN, "run --resume", "compare last last"] {
         let said = finish(as_nobody(&mut bench.command(arguments))).with(2);
         said.complains(&["permission denied", "OSCOST_STORE"]);
     }
     // A readable store in a read-only folder can be read.
-    mode(&bench.store(), 0o644);
-    mode(&bench.path("."), 0o755);
+    set_mode(&bench.store(), 0o644);
+    set_mode(&bench.path("."), 0o755);
     assert!(finish(as_nobody(&mut bench.command("show"))).with(0).out.contains("std-instant"));
     finish(as_nobody(&mut bench.command(RUN))).with(2).complains(&["store.sqlite"]);
     let elsewhere = format!("{RUN} --store new/store");
@@ -87,8 +84,7 @@ fn the_store_is_not_ours() {
 fn the_disk_is_full() {
     skip_unless!(needs::mounts());
     let bench = Bench::new();
-    let folder = bench.path("small");
-    std::fs::create_dir(&folder).expect("a folder");
+    let folder = bench.folder("small");
     // The disk is full at once, when the run begins, or while rounds come in.
     for size in ["8k", "64k", "120k", "200k"] {
         let run = "run clock --quick --budget 20s --store small/store";

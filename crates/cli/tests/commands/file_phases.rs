@@ -12,8 +12,7 @@ fn results(document: &Value) -> &[Value] {
 #[test]
 fn each_phase_is_measured_and_no_file_is_left() {
     let bench = Bench::new();
-    let folder = bench.path("files");
-    std::fs::create_dir(&folder).expect("a folder");
+    let folder = bench.folder("files");
     let run =
         "run file/small file/layout --quick --budget 100s --param files=60 --dir files --json";
     let document = bench.oscost(run).with(0).json();
@@ -49,10 +48,4 @@ fn unsupported_cases_on_windows_give_their_reason() {
         .oscost("run file/cold --quick --param files=60 --json")
         .with(3)
         .says(&["only Linux can drop"]);
-}
-
-#[test]
-fn a_folder_that_is_missing_is_named() {
-    let bench = Bench::new();
-    bench.oscost("run file --dir no-such-folder").with(2).complains(&["no-such-folder"]);
 }

@@ -2,14 +2,13 @@
 //!
 //! `OSCOST_KILLS=50 cargo test -p oscost --test commands files:: -- --nocapture` kills more often than a default test.
 
-use std::fs::{Permissions, create_dir, set_permissions, write};
-use std::os::unix::fs::PermissionsExt;
+use std::fs::write;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 
 use crate::common::linux::{
-    as_nobody, denied, nobody_is_left, nothing_is_left, pretended, signal_group, started_apart,
-    users_of, with_file_size, with_file_system,
+    as_nobody, denied, nobody_is_left, nothing_is_left, pretended, set_mode, signal_group,
+    started_apart, users_of, with_file_size, with_file_system,
 };
 use crate::common::{
     Bench, codes_of_doubts, entries, finish, kills, needs, run_on, said_by, skip_unless, started,
@@ -34,8 +33,7 @@ fn is_empty(folder: &Path) {
 #[test]
 fn requested_directories_are_measured_and_described() {
     let bench = Bench::new();
-    let [one, two] = ["one", "two with spaces"].map(|name| bench.path(name));
-    [&one, &two].iter().for_each(|folder| create_dir(folder).expect("a folder"));
+    let [one, two] = ["one", "two with spaces"].map(|name| bench.folder(name));
     let mut command = bench.command(&format!("{FEW} --dir one --json --dir"));
     let document = finish(command.arg(&two)).with(0).json();
     for result in times(&document) {
@@ -83,9 +81,8 @@ fn unwritable_directories_are_reported_before_measuring() {
     skip_unless!(needs::root("to become a user without rights") && needs::mounts());
     let bench = Bench::new();
     bench.open_to_all();
-    let folder = bench.path("small");
-    create_dir(&folder).expect("a folder");
-    set_permissions(&folder, Permissions::from_mode(0o755)).expect("ours");
+    let folder = bench.folder("small");
+    set_mode(&folder, 0o755);
     let run = format!("{FEW} --dir small");
     finish(as_nobody(&mut bench.command(&run))).with(3).complains(&["small", "Permission denied"]);
     let on = |options: &str, run: &str| {
@@ -102,8 +99,7 @@ fn unwritable_directories_are_reported_before_measuring() {
 fn a_disk_that_fills_up_meanwhile_fails_the_case_and_nothing_stays() {
     skip_unless!(needs::mounts());
     let bench = Bench::new();
-    let folder = bench.path("small");
-    create_dir(&folder).expect("a folder");
+    let folder = bench.folder("small");
     // The system reports enough space, but files may not grow: the error occurs during the trial. The store stays below the limit.
     let mut command = bench
         .command("run file/small --quick --param size=256k --param files=50 --dir small --json");
@@ -200,8 +196,7 @@ fn after_a_kill_the_next_start_removes_everything() {
     let (wanted, mut left) = (kills(4), 0);
     for nth in 0..wanted {
         let bench = Bench::new();
-        let folder = bench.path("files");
-        create_dir(&folder).expect("a folder");
+        let folder = bench.folder("files");
         let what = if nth % 3 == 2 { LARGE } else { MANY };
         let mut run = started_apart(&mut bench.command(&format!("{what} --dir files --dir tmp")));
         run_on(2_600);
@@ -229,8 +224,7 @@ fn after_a_kill_the_next_start_removes_everything() {
 fn told_to_stop_it_removes_everything_at_once() {
     for _ in 0..kills(3).min(10) {
         let bench = Bench::new();
-        let folder = bench.path("files");
-        create_dir(&folder).expect("a folder");
+        let folder = bench.folder("files");
         let run = started_apart(&mut bench.command(&format!("{MANY} --dir files")));
         until("files are there", || !entries(&folder).is_empty());
         run_on(300);

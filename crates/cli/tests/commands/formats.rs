@@ -106,7 +106,7 @@ fn wrong_files_and_options_are_named() {
     let bench = Bench::new();
     bench.write("bad.json", "{\"results\": [\n{\"command\": \"a\",\n\"mean\": -1}]}");
     bench.write("text.txt", "PASS\n");
-    std::fs::create_dir(bench.path("folder")).expect("a folder");
+    bench.folder("folder");
     bench.refuses(&[
         ("import --from hyperfine bad.json", &["bad.json: line 3: results[0].mean: -1 is below 0"]),
         ("import --from go text.txt", &["text.txt: line 1: no line of it is a benchmark's"]),

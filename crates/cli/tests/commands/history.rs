@@ -2,7 +2,7 @@
 
 use crate::common::nights::{GOOD, Matter, Nights, SLOW, scale};
 use crate::common::{Bench, Says};
-use results::{Estimate, NextRun, Source, Store};
+use results::Store;
 use serde_json::{Value, json};
 
 /// The states of all watched figures.
@@ -13,6 +13,7 @@ fn states(watched: &Value) -> Vec<&str> {
 
 #[test]
 fn a_step_is_suspect_once_then_an_alarm_until_it_is_accepted() {
+    const WATCH: &str = "watch --all --worse-than 3%";
     let bench = Bench::new();
     let mut nights = Nights::new(&bench);
     for night in 0..40 {
@@ -27,25 +28,18 @@ fn a_step_is_suspect_once_then_an_alarm_until_it_is_accepted() {
             assert!(states(&watched).contains(&"suspect"), "{watched}");
         }
     }
-    bench
-        .oscost("watch --all --worse-than 3%")
-        .with(0)
-        .says(&["4 figures of run 20261012-020000-0001"]);
+    bench.oscost(WATCH).with(0).says(&["4 figures of run 20261012-020000-0001"]);
 
     let first = nights.run(SLOW);
     let watched = bench.oscost("watch syscall --worse-than 3% --json").with(0).json();
     assert_eq!(states(&watched), ["suspect"; 3], "{watched}");
     nights.run(SLOW);
-    let alarm = bench.oscost("watch --all --worse-than 3%").with(1);
-    assert!(
-        alarm.out.starts_with("ALARM    3 figures (entries into the kernel) for 2 visits"),
-        "{}",
-        alarm.out
-    );
-    assert!(alarm.out.contains("since 2026-10-13: syscall/call-0 +"), "{}", alarm.out);
+    let alarm = bench.oscost(WATCH).with(1).says(&["since 2026-10-13: syscall/call-0 +"]).out;
+    let first_words = "ALARM    3 figures (entries into the kernel) for 2 visits";
+    assert!(alarm.starts_with(first_words), "{alarm}");
 
     nights.run_many(8, SLOW);
-    bench.oscost("watch --all --worse-than 3%").with(1);
+    bench.oscost(WATCH).with(1);
     let told = bench.oscost("history --json").with(0).json();
     let events = told["series"][0]["events"].as_array().expect("events").clone();
     assert_eq!(events.len(), 1, "{events:?}");
@@ -57,17 +51,14 @@ fn a_step_is_suspect_once_then_an_alarm_until_it_is_accepted() {
     assert!((cycles - 24.0).abs() < 1.5, "{cycles}");
 
     let id = event["id"].as_str().expect("an id");
-    bench
-        .oscost("history --accept 20261013-020000-0001/entries/worse --why known")
-        .complains(&["no event"]);
+    let other = "history --accept 20261013-020000-0001/entries/worse --why known";
+    bench.oscost(other).complains(&["no event"]);
     bench.oscost(&format!("history --accept {id} --why known")).with(0);
-    bench.oscost("watch --all --worse-than 3%").with(0);
+    bench.oscost(WATCH).with(0);
     bench.oscost("history").with(0).says(&["accepted  +24 cycles per entry (+", "accepted: known"]);
     // What is worse than what was accepted is an alarm again.
-    for _ in 0..2 {
-        nights.run(Matter { cycles: 60.0, ..SLOW });
-    }
-    bench.oscost("watch --all --worse-than 3%").with(1);
+    nights.run_many(2, Matter { cycles: 60.0, ..SLOW });
+    bench.oscost(WATCH).with(1);
 }
 
 #[test]
@@ -128,17 +119,12 @@ fn nights_of_real(bench: &Bench, factor: f64, newest: f64) {
         let factor = if night == NIGHTS { newest } else { factor };
         for result in &mut run.results {
             scale(result, factor);
-            result.next_run = result.estimate.map(|Estimate { median, .. }| NextRun {
-                low: 0.98 * median,
-                high: 1.02 * median,
-                level: 0.95,
-                deviation: 0.01,
-                degrees: 20.0,
-                visits: night as u32,
-                boots: 1,
-                days: night as u32,
-                source: Source::Visits,
+            let median = result.estimate.expect("a figure").median;
+            let next_run = json!({
+                "low": 0.98 * median, "high": 1.02 * median, "level": 0.95, "deviation": 0.01, "degrees": 20.0,
+                "visits": night, "boots": 1, "days": night, "source": "visits",
             });
+            result.next_run = Some(serde_json::from_value(next_run).expect("a prediction"));
         }
         store.import(&run).expect("imported");
     }

@@ -14,27 +14,21 @@ fn is_near(value: f64, expected: f64) -> bool {
 #[test]
 fn the_interval_is_that_of_students_t_on_the_logarithms() {
     // The mean is 0.05 and the standard deviation 0.0447214, computed by hand; the tabulated quantile for four degrees is 2.7764.
-    let logs = [0.10f64, -0.02, 0.06, 0.04, 0.07];
-    let pairs: Vec<(f64, f64)> = logs.iter().map(|log| (200.0 * log.exp(), 200.0)).collect();
-    let ratio = Ratio::of(&pairs);
-    assert!(is_near(ratio.mean, 1.051271), "{ratio:?}");
-    assert!(is_near(ratio.low, 0.994486), "{ratio:?}");
-    assert!(is_near(ratio.high, 1.111298), "{ratio:?}");
-}
-
-#[test]
-fn what_both_times_of_a_turn_share_cancels() {
-    let ratio = Ratio::of(&[(100.0, 50.0), (130.0, 65.0), (10.0, 5.0)]);
-    assert!(is_near(ratio.low, 2.0) && is_near(ratio.mean, 2.0) && is_near(ratio.high, 2.0));
-    assert!(!ratio.touches_one() && !ratio.is_wide());
-}
-
-#[test]
-fn two_turns_have_an_interval_of_one_degree_of_freedom() {
+    let five = [0.10f64, -0.02, 0.06, 0.04, 0.07].map(|log| (200.0 * log.exp(), 200.0));
     // The 97.5 % quantile of Student's t with one degree is tan(0.475 pi) = 12.7062; the logarithms are -0.01 and 0.01.
-    let ratio = Ratio::of(&[((-0.01f64).exp(), 1.0), (0.01f64.exp(), 1.0)]);
-    assert!(is_near(ratio.mean, 1.0) && is_near(ratio.high, 0.127062f64.exp()), "{ratio:?}");
-    assert!(ratio.is_wide() && ratio.touches_one());
+    let (two, end) = ([-0.01f64, 0.01].map(|log| (log.exp(), 1.0)), 0.127062f64.exp());
+    // What both times of a turn share cancels.
+    let shared = [(100.0, 50.0), (130.0, 65.0), (10.0, 5.0)];
+    for (turns, expected, [is_wide, touches_one]) in [
+        (&five[..], [0.994486, 1.051271, 1.111298], [false, true]),
+        (&two, [1.0 / end, 1.0, end], [true, true]),
+        (&shared, [2.0; 3], [false, false]),
+    ] {
+        let ratio = Ratio::of(turns);
+        let found = [ratio.low, ratio.mean, ratio.high];
+        assert!(found.iter().zip(expected).all(|(found, it)| is_near(*found, it)), "{ratio:?}");
+        assert_eq!([ratio.is_wide(), ratio.touches_one()], [is_wide, touches_one], "{ratio:?}");
+    }
 }
 
 #[test]

@@ -269,8 +269,7 @@ fn a_signal_that_was_ignored_at_the_start_ends_nothing() {
 fn a_store_on_a_full_disk_can_be_read() {
     skip_unless!(needs::mounts());
     let bench = Bench::new();
-    let folder = bench.path("small");
-    std::fs::create_dir(&folder).expect("a folder");
+    let folder = bench.folder("small");
     let oscost = PROGRAM;
     let script = format!(
         "set -e; cd small; export OSCOST_STORE=$PWD/s.db; {oscost} time -r 1 -- true >/dev/null 2>&1

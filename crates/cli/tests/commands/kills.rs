@@ -4,13 +4,14 @@
 //! findings.
 
 use std::process::Child;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::common::linux::{
-    self, denied, kill_any_descendant, left_in_system, nobody_is_left, signal, signal_group,
-    started_apart,
+    self, denied, left_in_system, nobody_is_left, signal, signal_group, started_apart,
 };
-use crate::common::{Bench, Said, finish, kills, run_on, said_by, short, started, times, until};
+use crate::common::{
+    Bench, Said, finish, kill_some, kills, run_on, said_by, short, started, times, until,
+};
 use results::{RoundRow, Store};
 use serde_json::Value;
 
@@ -91,21 +92,16 @@ fn kill_workers(what: &str, points: usize) {
     while killed < wanted {
         let bench = Bench::new();
         let run = spawn(&bench, &short(what));
-        let coordinator = run.id();
-        let before = killed;
-        let began = Instant::now();
-        while killed < wanted && began.elapsed() < Duration::from_millis(3500) {
-            run_on(220);
-            // The victim is the worker, or one of the processes that contend.
-            killed += usize::from(kill_any_descendant(coordinator, 2));
-        }
+        // The victim is the worker, or one of the processes that contend.
+        let victims = kill_some(&run, wanted - killed, 2, 220, Duration::from_millis(3500));
+        killed += victims;
         let said = said_by(run).ended();
         let document = is_whole(&said, points);
         let failed = times(&document).iter().filter(|r| r["outcome"] == "failed").count();
         assert_eq!(said.code, Some(if failed == 0 { 0 } else { 3 }), "{document}");
         let rounds = rounds(&bench, &said.saved());
         let died = rounds.iter().filter(|row| !row.outcome.contains("measured")).count();
-        assert!(died <= killed - before, "{died} of {} died of {killed}", rounds.len());
+        assert!(died <= victims, "{died} of {} died of {victims}", rounds.len());
         nothing_is_left(&bench);
         (runs, given_up) = (runs + 1, given_up + failed);
     }
@@ -119,13 +115,8 @@ fn killed_workers_of_the_primitives_leave_nothing() {
     while killed < wanted {
         let bench = Bench::new();
         let run = spawn(&bench, &format!("run {PRIMITIVES} --quick --budget 1s --json"));
-        let coordinator = run.id();
-        let began = Instant::now();
-        while killed < wanted && began.elapsed() < Duration::from_secs(20) {
-            run_on(420);
-            // The victim is the worker, or one of its children, partners and sleepers.
-            killed += usize::from(kill_any_descendant(coordinator, 1));
-        }
+        // The victim is the worker, or one of its children, partners and sleepers.
+        killed += kill_some(&run, wanted - killed, 1, 420, Duration::from_secs(20));
         let said = said_by(run).ended();
         let document = said.json();
         assert!(document["run"]["finished"].is_string(), "{}", document["run"]);

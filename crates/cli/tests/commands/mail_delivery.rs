@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use crate::common::hosted::Hosted;
-use crate::common::{Bench, Said};
+use crate::common::{Bench, Said, free_port};
 use serde_json::Value;
 
 const RECIPIENTS: usize = 300;
@@ -69,10 +69,9 @@ fn processes_for_connections_need_fork() {
 
 #[test]
 fn recipients_of_a_server_that_cannot_be_reached_are_deferred() {
-    let nowhere = std::net::TcpListener::bind("127.0.0.1:0").and_then(|port| port.local_addr());
-    let relay = format!("--relay {} --no-journal", nowhere.expect("a port that is free again"));
-    let said = bench().oscost(&format!("{SEND} {relay} --retry-after 10ms --give-up 50ms"));
-    let said = said.with(1);
+    let relay = format!("--relay {} --no-journal", free_port());
+    let send = format!("{SEND} {relay} --retry-after 10ms --give-up 50ms");
+    let said = bench().oscost(&send).with(1);
     let line = said.out.lines().find(|line| line.trim_start().starts_with("deferred"));
     let count = line.and_then(|line| line.split_whitespace().nth(1));
     assert_eq!(count, Some("300"), "{}", said.out);

@@ -5,6 +5,7 @@
 
 use serde_json::Value;
 
+use crate::common::linux::set_mode;
 use crate::common::mail::{PERSONAL, Received, SHARED, Sink, deliver, judge, send, write};
 use crate::common::{Bench, at_once, finish, number};
 
@@ -24,7 +25,7 @@ fn survives(recipients: usize, message: &str, sink: &str, send: &str) -> Value {
     let bench = Bench::new();
     write(&bench, recipients, 50, message);
     let server = Sink::start(&bench, sink);
-    let (said, memory) = deliver(&bench, &format!("--relay {} {send}", server.address));
+    let (said, memory) = deliver(&bench, &server.relay(send));
     assert!(matches!(said.code, Some(0 | 1)), "{said:?}");
     let report = said.json();
     let received = server.stop();
@@ -77,14 +78,12 @@ fn faults_leave_each_recipient_with_the_correct_status() {
 /// Checks that after an occasional failed handshake, the sender neither sends the password in clear nor gives up.
 #[test]
 fn a_password_waits_for_tls() {
-    use std::os::unix::fs::PermissionsExt;
     let bench = Bench::new();
     write(&bench, 200, 5, PERSONAL);
-    let file = bench.write("auth", "me:secret\n");
-    std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o600)).expect("our own file");
+    set_mode(&bench.write("auth", "me:secret\n"), 0o600);
     let server = Sink::start(&bench, "--tls --fault starttls:drop:30% --fault auth:drop:10%");
-    let to = format!("--relay {} --auth-file auth --tls offered --transactions 5", server.address);
-    let report = deliver(&bench, &to).0.with(0).json();
+    let to = "--auth-file auth --tls offered --transactions 5";
+    let report = deliver(&bench, &server.relay(to)).0.with(0).json();
     judge(&bench, 200, &report, &server.stop(), 0);
     assert!(report["connections_failed"].as_u64() > Some(0), "{report}");
 }
@@ -178,7 +177,7 @@ fn every_recipient_has_a_final_status_under_any_faults() {
         let recipients = 1 + luck.below(80);
         write(&bench, recipients, 5, [PERSONAL, SHARED][luck.below(2)]);
         let server = Sink::start(&bench, &sink);
-        let (said, _) = deliver(&bench, &format!("--relay {} {how}", server.address));
+        let (said, _) = deliver(&bench, &server.relay(&how));
         assert!(matches!(said.code, Some(0 | 1)), "seed {seed}: {said:?}");
         println!("{recipients} to {sink}: {how}: {} s", said.json()["seconds"]);
         judge(&bench, recipients, &said.json(), &server.stop(), 0);

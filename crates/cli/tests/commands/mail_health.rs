@@ -19,6 +19,17 @@ fn deliver(bench: &Bench, recipients: usize, how: &str) -> Said {
     finish(&mut send(bench, how))
 }
 
+/// Delivers to `recipients` in one domain by a server that does what `script` says.
+fn deliver_by(
+    script: impl Fn(&Seen) -> Option<Act> + Send + Sync + 'static,
+    recipients: usize,
+    how: &str,
+) -> (Said, Server, Bench) {
+    let (bench, server) = (Bench::new(), Server::start(script));
+    let said = deliver(&bench, recipients, &format!("--relay {} {how}", server.address));
+    (said, server, bench)
+}
+
 /// The number of distinct connections on which a server saw this verb.
 fn connections(server: &Server, verb: &str) -> usize {
     let seen = server.seen();
@@ -73,8 +84,8 @@ fn every_refusal_names_its_reason() {
     ] {
         let is_meant = move |seen: &Seen| verbs.split(' ').any(|verb| verb == seen.verb);
         let script = move |seen: &Seen| is_meant(seen).then(|| act.clone());
-        let (bench, server) = (Bench::new(), Server::start(script));
-        let said = deliver(&bench, 2, &format!("--relay {} {SHORT}", server.address)).with(1);
+        let (said, server, _) = deliver_by(script, 2, SHORT);
+        let said = said.with(1);
         assert_eq!(said.json()[outcome], 2, "{why}: {}", said.out);
         assert!(said.err.contains(why) && said.out.contains(why), "{why}: {}", said.err);
         if why.starts_with("55") {
@@ -109,9 +120,8 @@ fn a_server_that_admits_three_connections_is_not_hammered() {
             }
             None
         };
-        let (bench, server) = (Bench::new(), Server::start(script));
-        let how = format!("--relay {} --recipients 1 {SHORT}", server.address);
-        let report = deliver(&bench, 200, &how).with(0).json();
+        let (said, server, _) = deliver_by(script, 200, &format!("--recipients 1 {SHORT}"));
+        let report = said.with(0).json();
         assert_eq!(report["delivered"], 200, "{report}");
         let refused = connections(&server, "connect") - connections(&server, "MAIL");
         assert!(refused <= 20, "{refused} refused: {report}");
@@ -148,9 +158,8 @@ fn the_next_server_is_tried_after_any_transient_failure() {
 fn a_connection_closed_between_messages_delays_nobody() {
     // The server closes the connection with the second message, and so leaves the next envelope unread.
     let script = |s: &Seen| (s.verb == "MAIL" && s.messages == 2).then_some(Act::Close);
-    let (bench, server) = (Bench::new(), Server::start(script));
-    let how = format!("--relay {} --recipients 1 --connections 1 --retry-after 1m", server.address);
-    let report = deliver(&bench, 20, &how).with(0).json();
+    let how = "--recipients 1 --connections 1 --retry-after 1m";
+    let report = deliver_by(script, 20, how).0.with(0).json();
     assert_eq!((&report["delivered"], &report["deferrals"]), (&20.into(), &0.into()), "{report}");
 }
 
@@ -158,10 +167,9 @@ fn a_connection_closed_between_messages_delays_nobody() {
 fn uncertain_recipients_are_counted_once() {
     let script = |s: &Seen| (s.verb == ".").then_some(Act::Close);
     for (give_up, repeated) in [("3s", 3), ("100ms", 0)] {
-        let (bench, server) = (Bench::new(), Server::start(script));
-        let how = format!("--relay {} --retry-after 200ms --give-up {give_up}", server.address);
-        let said = deliver(&bench, 3, &how).with(1);
-        let report = said.json();
+        let how = format!("--retry-after 200ms --give-up {give_up}");
+        let (said, _, bench) = deliver_by(script, 3, &how);
+        let report = said.with(1).json();
         assert_eq!(report["deferred"], 3, "{report}");
         assert_eq!(report["possibly_repeated"], repeated, "{report}");
         assert_eq!(report["possibly_delivered"]["deferred"], 3, "{report}");
@@ -180,18 +188,15 @@ fn broken_tls(seen: &Seen) -> Option<Act> {
 
 #[test]
 fn mail_goes_to_the_server_whose_tls_works() {
-    for trouble in [
-        broken_tls,
-        |s: &Seen| match &*s.verb {
-            "STARTTLS" => Some(Act::Say("454 4.7.0 TLS not available")),
-            _ => broken_tls(s),
-        },
-        |s: &Seen| match &*s.verb {
-            "STARTTLS" => Some(Act::Say("220 go\r\n220 on")),
-            _ => broken_tls(s),
-        },
-    ] {
+    use Act::{Say, SayAndClose};
+    for starttls in
+        [SayAndClose("220 go"), Say("454 4.7.0 TLS not available"), Say("220 go\r\n220 on")]
+    {
         let bench = Bench::new();
+        let trouble = move |s: &Seen| match &*s.verb {
+            "STARTTLS" => Some(starttls.clone()),
+            _ => broken_tls(s),
+        };
         let (bad, good) = (Server::start(trouble), Sink::start(&bench, "--tls"));
         bench.write("routes", &format!("* {} {}\n", bad.address, good.address));
         let how = "--route routes --recipients 1 --transactions 1 --per-domain 3";
@@ -205,21 +210,18 @@ fn mail_goes_to_the_server_whose_tls_works() {
 
 #[test]
 fn clear_text_is_a_repeated_failure_away_and_told() {
-    let (bench, server) = (Bench::new(), Server::start(broken_tls));
-    let how = format!("--relay {} --transactions 1 --connections 1", server.address);
-    let said = deliver(&bench, 10, &how).with(0);
-    let report = said.json();
+    let (said, server, _) = deliver_by(broken_tls, 10, "--transactions 1 --connections 1");
+    let report = said.with(0).notes(&["clear text"]).json();
     assert_eq!(report["delivered_in_clear"], 10, "{report}");
     assert_eq!(report["delivered_encrypted"], 0, "{report}");
     assert_eq!(server.count("STARTTLS"), 2, "a repeated failure");
-    said.notes(&["clear text"]);
     // One failure is not enough: a later handshake is tried, and nothing is sent in clear text.
     let once = |s: &Seen| match &*s.verb {
         "STARTTLS" if s.connection > 0 => Some(Act::Say("454 not now")),
         _ => broken_tls(s),
     };
-    let (bench, server) = (Bench::new(), Server::start(once));
-    deliver(&bench, 1, &format!("--relay {} --tls required {SHORT}", server.address)).with(1);
+    let (said, server, _) = deliver_by(once, 1, &format!("--tls required {SHORT}"));
+    said.with(1);
     assert_eq!(server.count("MAIL"), 0, "TLS is required");
 }
 
@@ -237,8 +239,8 @@ fn a_small_limit_of_descriptors_allows_one_connection() {
 #[test]
 fn ehlo_has_an_ascii_name_or_an_address() {
     for (how, name) in [("--hello bücher.example", "xn--bcher-kva.example"), ("", "")] {
-        let (bench, server) = (Bench::new(), Server::start(|_| None));
-        deliver(&bench, 1, &format!("--relay {} {how}", server.address)).with(0);
+        let (said, server, _) = deliver_by(|_| None, 1, how);
+        said.with(0);
         let seen = server.seen();
         let ehlo = seen.iter().find(|seen| seen.verb == "EHLO").expect("an EHLO");
         let said = ehlo.line.strip_prefix("EHLO ").expect("a name");

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::common::servers::{MESSAGE, Order, Sink, send};
 use crate::common::smtp_server::Server;
-use crate::common::{Bench, Said};
+use crate::common::{Bench, Said, free_port};
 
 const LIST: &str = "email\nyou@x.test\n";
 /// An address without a listener, for tests that must fail before they connect.
@@ -18,21 +18,21 @@ const IN_USE: &str = if cfg!(windows) { "os error 10048" } else { "in use" };
 /// Options for one retry.
 const SOON: &str = "--retry-after 100ms --give-up 100ms";
 
-/// The only reply to recipients, and its outcome.
+/// The only reply to recipients, which has this outcome.
 #[track_caller]
-fn reply(said: &Said) -> (String, String) {
+fn reply(said: &Said, outcome: &str) -> String {
     let document = said.json();
     let replies = document["replies"].as_array().expect("replies").clone();
     let [one] = &replies[..] else { panic!("not one reply: {replies:?}") };
-    let text = |key: &str| one[key].as_str().expect("text").to_owned();
-    (text("outcome"), text("reply"))
+    assert_eq!(one["outcome"], outcome, "{one}");
+    one["reply"].as_str().expect("text").to_owned()
 }
 
 /// Further mistakes in lists and messages are those of the unit tests of `mailsend`.
 #[test]
 fn lists_that_are_none() {
     let bench = Bench::new();
-    std::fs::create_dir(bench.path("folder")).expect("a folder");
+    bench.folder("folder");
     for (list, words) in [
         ("email\n", &["has no recipients"][..]),
         (
@@ -50,7 +50,7 @@ fn lists_that_are_none() {
         assert!(!bench.path(&format!("{}.journal", order.list)).exists(), "it has begun");
     }
     let latin = Order::new(&bench, "", MESSAGE);
-    std::fs::write(bench.path(&latin.list), b"email,name\na@b.test,J\xf6\n").expect("a file");
+    bench.write(&latin.list, b"email,name\na@b.test,J\xf6\n");
     bench.oscost(&latin.command(NOWHERE)).with(2).complains(&["line 2", "not UTF-8"]);
     let column = format!("{NOWHERE} --address-column town");
     send(&bench, LIST, MESSAGE, &column).with(2).complains(&["no column \"town\"", "\"email\""]);
@@ -95,36 +95,30 @@ fn arguments_that_are_wrong() {
         ("--route routes --relay 127.0.0.1", &["--route", "--relay"]),
         ("--nameserver here", &["'here'", "not an IP address", "127.0.0.1:5300"]),
         ("--nameserver 127.0.0.1:0", &["127.0.0.1:0", "not an IP address"]),
-        ("--relay 127.0.0.1:1 --from nobody", &["--from"]),
-        ("--relay 127.0.0.1:1 --hello a..b", &["--hello a..b", "not a domain name"]),
-        ("--relay 127.0.0.1:1 --tls required --ca no.pem", &["no.pem"]),
-        ("--relay 127.0.0.1:1 --tls required --ca none.pem", &["none.pem", "no certificate"]),
-        ("--relay 127.0.0.1:1 --auth-file no.txt", &["no.txt"]),
-        ("--relay 127.0.0.1:1 --tls maybe", &["'maybe'", "offered"]),
-        ("--relay 127.0.0.1:1 --arch fibres", &["'fibres'", "threads"]),
-        ("--relay 127.0.0.1:1 --dry --really-send", &["--dry", "--really-send"]),
-        ("--relay 127.0.0.1:1 --source 192.0.2.7", &["--source 192.0.2.7"]),
-        ("--relay 127.0.0.1:1 --source here", &["'here'", "--source"]),
-        ("--relay 127.0.0.1:1 --one-click", &["--list-unsubscribe"]),
-        ("--relay 127.0.0.1:1 --list-unsubscribe x", &["angle brackets", "\"x\""]),
-        ("--relay 127.0.0.1:1 --dkim-key none.pem", &["--dkim-selector"]),
-        (
-            "--relay 127.0.0.1:1 --dkim-key no.pem --dkim-selector s",
-            &["no.pem", "cannot be read: "],
-        ),
-        (
-            "--relay 127.0.0.1:1 --dkim-key none.pem --dkim-selector s",
-            &["none.pem", "openssl genrsa"],
-        ),
-        ("--relay 127.0.0.1:1 --bind-cpu 99999", &["CPU 99999 is not available"]),
-        ("--relay 127.0.0.1:1 --journal tmp", &["tmp", "it is a folder"]),
-        (
-            "--relay 127.0.0.1:1 --journal no/such/journal",
-            &["no/such/journal", "cannot be written"],
-        ),
-        ("--relay 127.0.0.1:1 --no-journal --resume", &["--no-journal", "--resume"]),
+        ("--from nobody", &["--from"]),
+        ("--hello a..b", &["--hello a..b", "not a domain name"]),
+        ("--tls required --ca no.pem", &["no.pem"]),
+        ("--tls required --ca none.pem", &["none.pem", "no certificate"]),
+        ("--auth-file no.txt", &["no.txt"]),
+        ("--tls maybe", &["'maybe'", "offered"]),
+        ("--arch fibres", &["'fibres'", "threads"]),
+        ("--dry --really-send", &["--dry", "--really-send"]),
+        ("--source 192.0.2.7", &["--source 192.0.2.7"]),
+        ("--source here", &["'here'", "--source"]),
+        ("--one-click", &["--list-unsubscribe"]),
+        ("--list-unsubscribe x", &["angle brackets", "\"x\""]),
+        ("--dkim-key none.pem", &["--dkim-selector"]),
+        ("--dkim-key no.pem --dkim-selector s", &["no.pem", "cannot be read: "]),
+        ("--dkim-key none.pem --dkim-selector s", &["none.pem", "openssl genrsa"]),
+        ("--bind-cpu 99999", &["CPU 99999 is not available"]),
+        ("--journal tmp", &["tmp", "it is a folder"]),
+        ("--journal no/such/journal", &["no/such/journal", "cannot be written"]),
+        ("--no-journal --resume", &["--no-journal", "--resume"]),
     ] {
-        let said = send(&bench, LIST, MESSAGE, arguments).with(2).complains(words);
+        let is_whole =
+            ["--relay", "--route ", "--nameserver"].iter().any(|it| arguments.starts_with(it));
+        let arguments = format!("{} {arguments}", if is_whole { "" } else { NOWHERE });
+        let said = send(&bench, LIST, MESSAGE, &arguments).with(2).complains(words);
         assert!(said.out.is_empty(), "{arguments}: {}", said.out);
     }
     let order = Order::new(&bench, LIST, MESSAGE).command(NOWHERE);
@@ -186,33 +180,38 @@ fn sinks_that_cannot_be() {
     let address = taken.local_addr().expect("it is bound");
     let listen = format!("--listen {address}");
     bench.write("file", "");
-    for (arguments, words) in [
-        (&*listen, &[&*address.to_string(), IN_USE][..]),
-        ("--listen 192.0.2.1:2525", &["192.0.2.1:2525", "loopback", "--beyond-this-machine"]),
-        ("--listen 192.0.2.1:2525 --beyond-this-machine", &["192.0.2.1:2525"]),
-        ("--listen nowhere", &["nowhere", "127.0.0.1-200:2525"]),
-        ("--listen 0.0.0.0:0", &["0.0.0.0:0", "--beyond-this-machine"]),
-        ("--write-ca ca.pem", &["--write-ca", "--tls"]),
-        ("--tls-certificate a.pem", &["--tls-key"]),
-        ("--tls-certificate no.pem --tls-key no.pem", &["no.pem", "certificate"]),
-        ("--fault rcpt:5xx", &["rcpt:5xx", "PHASE:KIND:RATE"]),
-        ("--fault rcpt:450:1", &["450", "4xx"]),
-        ("--fault lunch:4xx:1%", &["lunch"]),
-        ("--latency rcpt=soon", &["rcpt=soon", "10ms"]),
-        ("--without speed", &["speed", "pipelining"]),
-        ("--user me", &["NAME:PASSWORD"]),
-        ("--log no/such/log", &["no/such/log"]),
-        ("--capture file", &["file"]),
-        ("--bind-cpu 99999", &["CPU 99999 is not available"]),
-        ("--size 0", &["--size"]),
-        ("--size -1", &["--size"]),
-        ("--seed 18446744073709551616", &["--seed"]),
-        ("--greylist 0s", &["--greylist"]),
-        ("--window 99999999999", &["--window"]),
-    ] {
-        let listen = if arguments.contains("--listen") { "" } else { "--listen 127.0.0.1:0" };
-        bench.refuses(&[(&format!("mail sink {listen} {arguments}"), words)]);
-    }
+    bench.refuses_with(
+        "mail sink",
+        &[
+            (&listen, &[&address.to_string(), IN_USE]),
+            ("--listen 192.0.2.1:2525", &["192.0.2.1:2525", "loopback", "--beyond-this-machine"]),
+            ("--listen 192.0.2.1:2525 --beyond-this-machine", &["192.0.2.1:2525"]),
+            ("--listen nowhere", &["nowhere", "127.0.0.1-200:2525"]),
+            ("--listen 0.0.0.0:0", &["0.0.0.0:0", "--beyond-this-machine"]),
+        ],
+    );
+    bench.refuses_with(
+        "mail sink --listen 127.0.0.1:0",
+        &[
+            ("--write-ca ca.pem", &["--write-ca", "--tls"]),
+            ("--tls-certificate a.pem", &["--tls-key"]),
+            ("--tls-certificate no.pem --tls-key no.pem", &["no.pem", "certificate"]),
+            ("--fault rcpt:5xx", &["rcpt:5xx", "PHASE:KIND:RATE"]),
+            ("--fault rcpt:450:1", &["450", "4xx"]),
+            ("--fault lunch:4xx:1%", &["lunch"]),
+            ("--latency rcpt=soon", &["rcpt=soon", "10ms"]),
+            ("--without speed", &["speed", "pipelining"]),
+            ("--user me", &["NAME:PASSWORD"]),
+            ("--log no/such/log", &["no/such/log"]),
+            ("--capture file", &["file"]),
+            ("--bind-cpu 99999", &["CPU 99999 is not available"]),
+            ("--size 0", &["--size"]),
+            ("--size -1", &["--size"]),
+            ("--seed 18446744073709551616", &["--seed"]),
+            ("--greylist 0s", &["--greylist"]),
+            ("--window 99999999999", &["--window"]),
+        ],
+    );
 }
 
 #[test]
@@ -293,25 +292,20 @@ fn too_large_messages_are_reported_with_both_sizes() {
         "x\n".repeat(2_000)
     );
     let said = sink.send(&bench, LIST, message, "--json").with(1);
-    let (outcome, reply) = reply(&said);
-    assert_eq!(outcome, "failed");
     let size = 6_000 + "From: me@sender.test..Subject: x..Date: x..Message-ID: <x@x>....".len();
     let wanted = format!("the message has {size} bytes, the server takes 1000");
-    assert_eq!(reply, wanted);
+    assert_eq!(reply(&said, "failed"), wanted);
     assert!(sink.messages().is_empty());
 }
 
 #[test]
 fn closed_ports_are_tried_until_it_is_enough() {
     let bench = Bench::new();
-    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = taken.local_addr().expect("it is bound");
-    drop(taken);
+    let address = free_port();
     for how in ["loop", "poll", "threads"] {
         let arguments = format!("--relay {address} {SOON} --json --arch {how}");
         let said = send(&bench, LIST, MESSAGE, &arguments).with(1);
-        let (outcome, reply) = reply(&said);
-        assert_eq!(outcome, "deferred");
+        let reply = reply(&said, "deferred");
         assert!(reply.starts_with(&format!("{address}: ")), "{reply}");
         #[cfg(unix)]
         assert!(reply.contains("refused"), "{reply}");
@@ -348,8 +342,7 @@ fn servers_whose_tls_is_not_as_required_get_nothing() {
         let sink = Sink::start(&bench, if server.is_empty() { "" } else { &shown });
         let said =
             sink.send(&bench, LIST, MESSAGE, &format!("--tls required {ca} {SOON} --json")).with(1);
-        let (outcome, reply) = reply(&said);
-        assert_eq!(outcome, "deferred");
+        let reply = reply(&said, "deferred");
         assert!(reply.contains(words), "{server} {ca}: {reply}");
         assert!(sink.messages().is_empty(), "{server} {ca}");
     }
@@ -361,7 +354,7 @@ fn servers_whose_tls_is_not_as_required_get_nothing() {
     let arguments =
         format!("--relay {} --tls required --ca good.pem {SOON} --json", refuses.address);
     let said = send(&bench, LIST, MESSAGE, &arguments).with(1);
-    assert!(reply(&said).1.contains("TLS is required: 454 not now"), "{said:?}");
+    assert!(reply(&said, "deferred").contains("TLS is required: 454 not now"), "{said:?}");
 }
 
 #[test]
@@ -369,21 +362,15 @@ fn wrong_password_ends_it_at_once() {
     let bench = Bench::new();
     let sink = Sink::start(&bench, "--tls --user me:right --write-ca ca.pem");
     secret_file(&bench.write("auth", "me:guessed\n"));
+    let tls = "--auth-file auth --tls required --ca ca.pem";
     for how in ["loop", "threads"] {
         // These options let any other failure be retried for hours.
-        let said = sink
-            .send(
-                &bench,
-                LIST,
-                MESSAGE,
-                &format!("--auth-file auth --tls required --ca ca.pem --arch {how}"),
-            )
-            .with(3);
+        let said = sink.send(&bench, LIST, MESSAGE, &format!("{tls} --arch {how}")).with(3);
         let last = "oscost: 127.0.0.1 rejected the login: 535 5.7.8 name or password wrong";
         assert_eq!(said.err.lines().last(), Some(last), "{how}");
     }
     bench.write("auth", "me:right\n");
-    sink.send(&bench, LIST, MESSAGE, "--auth-file auth --tls required --ca ca.pem").with(0);
+    sink.send(&bench, LIST, MESSAGE, tls).with(0);
     assert_eq!(sink.messages().len(), 1);
 }
 
@@ -411,9 +398,8 @@ fn password_files_are_checked() {
         assert!(!said.err.contains("secret"), "{}", said.err);
     }
     secret_file(&bench.write("auth", "me:secret\n"));
-    send(&bench, LIST, MESSAGE, &format!("{arguments} --tls off"))
-        .with(2)
-        .complains(&["--tls off", "over TLS only"]);
+    let off = send(&bench, LIST, MESSAGE, &format!("{arguments} --tls off")).with(2);
+    off.complains(&["--tls off", "over TLS only"]);
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
@@ -448,13 +434,15 @@ fn journals_that_do_not_fit() {
     bench.write(&order.list, &format!("{LIST}two@x.test\n"));
     bench.oscost(&resume).with(2).complains(&["another delivery", "the list has changed"]);
     bench.write("text", &"no journal at all ".repeat(1_000));
-    let text = order.command(&format!("{relay} --resume --journal text"));
-    bench.oscost(&text).with(2).complains(&["text is not the journal of a delivery"]);
     bench.write("empty", "");
-    let empty = order.command(&format!("{relay} --resume --journal empty"));
-    bench.oscost(&empty).with(2).complains(&["empty is not the journal of a delivery"]);
-    let onto = order.command(&format!("{relay} --journal text"));
-    bench.oscost(&onto).with(2).complains(&["text already exists"]);
+    for (journal, message) in [
+        ("--resume --journal text", "text is not the journal of a delivery"),
+        ("--resume --journal empty", "empty is not the journal of a delivery"),
+        ("--journal text", "text already exists"),
+    ] {
+        let command = order.command(&format!("{relay} {journal}"));
+        bench.oscost(&command).with(2).complains(&[message]);
+    }
     assert_eq!(sink.messages().len(), 1);
 }
 
@@ -470,7 +458,7 @@ mod linux {
         let bench = Bench::new();
         let sink = Sink::start(&bench, "");
         bench.open_to_all();
-        std::fs::create_dir(bench.path("closed")).expect("a folder");
+        bench.folder("closed");
         let order = Order::new(&bench, LIST, MESSAGE);
         let command = order.command(&format!("--relay {} --journal closed/journal", sink.address));
         let said = finish(as_nobody(&mut bench.command(&command)));

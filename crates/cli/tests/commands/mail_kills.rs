@@ -7,8 +7,7 @@
 use std::net::TcpListener;
 use std::process::Child;
 
-use crate::common::hosted::Hosted;
-use crate::common::hosted::own_loopback;
+use crate::common::hosted::{Hosted, own_loopback};
 use crate::common::linux::{
     close_silently, handles, is_pending, kill_any_descendant, signal, with_file_size,
     with_file_system,
@@ -17,10 +16,18 @@ use crate::common::mail::{
     DELIVERED, PERSONAL, SENDING, Sink, begin, deliver, events, judge, send, write,
 };
 use crate::common::{
-    Bench, Said, at_once, finish, kills, needs, run_on, said_by, skip_unless, until,
+    Bench, Said, at_once, finish, kill, kills, needs, run_on, said_by, skip_unless, until,
 };
 
 const RECIPIENTS: usize = 1_500;
+
+/// A bench with a list and a message for so many recipients, and a sink with these options.
+fn prepared(recipients: usize, sink: &str) -> (Bench, Sink) {
+    let bench = Bench::new();
+    write(&bench, recipients, 50, PERSONAL);
+    let sink = Sink::start(&bench, sink);
+    (bench, sink)
+}
 
 /// Lets a delivery send something, and then run for a random time. A resumed delivery may end at once.
 fn let_it_begin(bench: &Bench, child: &Child, at_most_ms: usize) {
@@ -47,17 +54,14 @@ fn a_killed_sender_resumes() {
     at_once(&ways, |&(times, how)| {
         // The list has enough recipients that the delivery does not end before the last kill.
         let recipients = RECIPIENTS.max(times * 500);
-        let bench = Bench::new();
-        write(&bench, recipients, 50, PERSONAL);
-        let sink = Sink::start(&bench, "--latency 5ms");
-        let to = format!("--relay {} {how}", sink.address);
+        let (bench, sink) = prepared(recipients, "--latency 5ms");
+        let to = sink.relay(how);
         let (mut killed, mut resume) = (0, "");
         for _ in 0..times {
             let mut child = begin(&bench, &format!("{to} {resume}"));
             let_it_begin(&bench, &child, 150);
             killed += usize::from(is_alive(&child));
-            child.kill().expect("our own child");
-            child.wait().expect("our own child");
+            kill(&mut child);
             resume = "--resume";
         }
         let (said, _) = deliver(&bench, &format!("{to} --resume"));
@@ -73,11 +77,8 @@ fn a_killed_sender_resumes() {
 
 #[test]
 fn killed_processes_of_a_sender_are_made_up_for() {
-    let bench = Bench::new();
-    write(&bench, RECIPIENTS, 50, PERSONAL);
-    let sink = Sink::start(&bench, "--latency 5ms");
-    let child =
-        begin(&bench, &format!("--relay {} --connections 10 --arch processes", sink.address));
+    let (bench, sink) = prepared(RECIPIENTS, "--latency 5ms");
+    let child = begin(&bench, &sink.relay("--connections 10 --arch processes"));
     let_it_begin(&bench, &child, 10);
     let (wanted, mut killed) = (kills(6) * 3, 0);
     while killed < wanted && is_alive(&child) {
@@ -108,10 +109,8 @@ fn told_to_stop_it_finishes_what_is_under_way() {
     ];
     at_once(&ways, |how| {
         for stop in [libc::SIGINT, libc::SIGTERM] {
-            let bench = Bench::new();
-            write(&bench, RECIPIENTS, 50, PERSONAL);
-            let sink = Sink::start(&bench, "--latency 20ms");
-            let to = format!("--relay {} {how}", sink.address);
+            let (bench, sink) = prepared(RECIPIENTS, "--latency 20ms");
+            let to = sink.relay(how);
             let child = begin(&bench, &to);
             let_it_begin(&bench, &child, 100);
             signal(&child, stop);
@@ -148,10 +147,8 @@ fn a_stopped_sender_does_not_wait_for_silent_servers() {
 
 #[test]
 fn a_delivery_under_way_is_left_alone() {
-    let bench = Bench::new();
-    write(&bench, RECIPIENTS, 50, PERSONAL);
-    let sink = Sink::start(&bench, "--latency 20ms");
-    let to = format!("--relay {} --connections 20", sink.address);
+    let (bench, sink) = prepared(RECIPIENTS, "--latency 20ms");
+    let to = sink.relay("--connections 20");
     let child = begin(&bench, &to);
     let_it_begin(&bench, &child, 1);
     for again in ["", "--resume"] {
@@ -169,7 +166,7 @@ fn a_restarted_server_receives_the_remaining_mail() {
         let bench = Bench::new();
         write(&bench, RECIPIENTS, 50, PERSONAL);
         let mut sink = Sink::start_at(&bench, &own_loopback(), "--latency 5ms");
-        let child = begin(&bench, &format!("--relay {} {how}", sink.address));
+        let child = begin(&bench, &sink.relay(how));
         for _ in 0..2 {
             let_it_begin(&bench, &child, 100);
             let address = sink.kill();
@@ -209,14 +206,10 @@ fn there_is_no_room_for_the_journal() {
     skip_unless!(needs::mounts());
     // With more space, all recipients may be delivered to before the disk is full, and only the last statuses are lost.
     for size in ["8k", "64k", "200k"] {
-        let bench = Bench::new();
-        write(&bench, RECIPIENTS, 50, PERSONAL);
-        let folder = bench.path("small");
-        std::fs::create_dir(&folder).expect("a folder");
-        let sink = Sink::start(&bench, "");
+        let (bench, sink) = prepared(RECIPIENTS, "");
+        let folder = bench.folder("small");
         // The journal there is lost with the process, and a hard link cannot save it, so the log is counted.
-        let mut command =
-            send(&bench, &format!("--relay {} --journal small/journal", sink.address));
+        let mut command = send(&bench, &sink.relay("--journal small/journal"));
         let said = finish(with_file_system(&mut command, &folder, &format!("size={size}")));
         assert!(matches!(said.code, Some(2 | 3)), "{size}: {said:?}");
         let last = said.err.lines().last().unwrap_or_default();
@@ -230,11 +223,9 @@ fn there_is_no_room_for_the_journal() {
 
 #[test]
 fn nothing_is_delivered_that_is_not_in_the_journal() {
-    let bench = Bench::new();
-    write(&bench, RECIPIENTS, 50, PERSONAL);
-    let sink = Sink::start(&bench, "");
+    let (bench, sink) = prepared(RECIPIENTS, "");
     // The calls fail as on a full disk, but the written data can be read afterwards.
-    let mut command = send(&bench, &format!("--relay {} --connections 20", sink.address));
+    let mut command = send(&bench, &sink.relay("--connections 20"));
     finish(with_file_size(&mut command, 150 * 1024)).with(3).notes(&["cannot be written"]);
     let (events, received) = (events(&bench), sink.stop());
     for number in 0..RECIPIENTS {

@@ -29,11 +29,8 @@ fn takes_no_more_than(most: u64, recipients: usize, domains: usize, how: &str) {
     bench.write("routes", &routes);
     let (said, memory) = deliver(&bench, &format!("--route routes --dry --connections 1500 {how}"));
     let report = said.with(0).json();
-    assert_eq!(
-        (&report["delivered"], &report["left"]),
-        (&recipients.into(), &0.into()),
-        "{report}"
-    );
+    assert_eq!(report["delivered"], recipients, "{report}");
+    assert_eq!(report["left"], 0, "{report}");
     assert_eq!(server.stop().messages, 0);
     assert!(report["connections_at_most"].as_u64() <= Some(1_500), "{report}");
     println!(

@@ -4,12 +4,10 @@
 //! `OSCOST_KILLS=50 cargo test -p oscost --test commands mail_runs::` kills more often than a default test.
 
 use crate::common::hosted::Listening;
-use crate::common::linux::{
-    kill_any_descendant, nobody_is_left, nothing_is_left, with_descriptors,
-};
+use crate::common::linux::{nobody_is_left, nothing_is_left, with_descriptors};
 use crate::common::{
-    Bench, entries, figure, finish, kills, needs, result, run_on, said_by, short, skip_unless,
-    started, times,
+    Bench, calls_counted, entries, figure, finish, is_limited, killed_halfway, kills, needs, short,
+    skip_unless, times,
 };
 
 /// Parameters of a list that is quickly written and read.
@@ -72,9 +70,7 @@ fn the_untimed_pass_counts_what_the_sender_calls() {
         "mail --param arch=loop,processes --param connections=1 --param delay=10ms {SMALL}"
     ));
     for time in times(&document) {
-        let calls = time["per_op"]["syscalls"].as_f64();
-        skip_unless!(needs::counts(calls.is_none().then_some("system calls are not counted here")));
-        let calls = calls.expect("a count");
+        let Some(calls) = calls_counted(time) else { return };
         // A connection with a transaction takes some twenty to sixty calls, for two recipients or many.
         assert!((0.1..100.0).contains(&calls), "{time}");
     }
@@ -113,10 +109,7 @@ fn impossible_parameters_are_rejected_with_the_reason() {
     let run = "mail --param arch=loop --param connections=10,400 --param delay=0 --param recipients=3000 --param domains=300";
     let mut command = bench.command(&short(run));
     let said = finish(with_descriptors(&mut command, 256)).with(0).notes(&["ulimit"]);
-    let document = said.json();
-    let [few, many] = ["10", "400"].map(|it| result(&document, "time", &[("connections", it)]));
-    assert_eq!((&few["outcome"], &many["outcome"]), (&"measured".into(), &"unsupported".into()));
-    assert!(many["reason"].as_str().is_some_and(|why| why.contains("256")), "{document}");
+    is_limited(&said.json(), ["10", "400"], "256");
 
     let few = "run mail --quick --param recipients=5 --param domains=6 --json";
     let document = bench.oscost(few).with(3).json();
@@ -134,14 +127,7 @@ fn however_it_is_killed_no_sender_sink_or_list_is_left() {
         let run = format!(
             "run mail --quick --param arch={arch} --param connections=50 --param delay=10ms"
         );
-        let mut run = started(&mut bench.command(&run));
-        run_on(2_100);
-        // The victim is the coordinator, or a process that it has started: a worker, a sink, or the process of a connection.
-        if nth % 3 > 0 && kill_any_descendant(run.id(), 1) {
-            run_on(300);
-        }
-        run.kill().expect("our own child");
-        said_by(run);
+        killed_halfway(&bench, &run, 2_100, nth);
         nobody_is_left(&bench);
         // The next run removes the list.
         bench.oscost("run clock/time --quick --budget 2s").ended();

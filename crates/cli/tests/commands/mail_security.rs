@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 use std::net::{SocketAddr, UdpSocket};
-use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::common::linux::set_mode;
 use crate::common::servers::{Captured, MESSAGE, Order, Sink, send};
 use crate::common::smtp_server::Server;
 use crate::common::{Bench, Said, entries, finish, said_by, started, until};
@@ -20,8 +20,7 @@ const SOON: &str = "--retry-after 100ms --give-up 100ms";
 /// A bench with the password in a file.
 fn bench() -> Bench {
     let bench = Bench::new();
-    let file = bench.write("auth", &format!("me:{PASSWORD}\n"));
-    std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o600)).expect("our own file");
+    set_mode(&bench.write("auth", &format!("me:{PASSWORD}\n")), 0o600);
     bench
 }
 
@@ -58,11 +57,9 @@ fn password_is_not_said_in_clear() {
         // The server knows no extensions.
         Server::replying(&[("EHLO", "500 what?"), ("AUTH", "235 ok")]),
     ] {
+        let relay = format!("--relay {} --auth-file auth {SOON} --timeout 2s --json", fake.address);
         for tls in ["--tls offered", "--tls required", ""] {
-            let arguments = format!(
-                "--relay {} --auth-file auth {tls} {SOON} --timeout 2s --json",
-                fake.address
-            );
+            let arguments = format!("{relay} {tls}");
             let said = send(&bench, LIST, MESSAGE, &arguments);
             assert!(matches!(said.code, Some(1 | 3)), "{said:?}");
             is_kept_secret(&bench, &said);
@@ -78,8 +75,8 @@ fn password_is_not_said_in_clear() {
 fn password_is_said_over_tls_and_written_nowhere() {
     let bench = bench();
     let sink = Sink::start(&bench, &format!("--tls --user me:{PASSWORD} --write-ca ca.pem"));
-    let relay = format!("--relay {} --tls required --ca ca.pem --json", sink.address);
-    let said = send(&bench, LIST, MESSAGE, &format!("{relay} --auth-file auth")).with(0);
+    let options = "--tls required --ca ca.pem --json --auth-file auth";
+    let said = sink.send(&bench, LIST, MESSAGE, options).with(0);
     is_kept_secret(&bench, &said);
     assert_eq!(sink.message().envelope["tls"], true);
     // The password comes from the environment, while another process can read it.
@@ -114,8 +111,8 @@ fn password_is_sent_only_to_an_authenticated_relay() {
     sink.send(&bench, LIST, MESSAGE, "--auth-file auth --tls offered").with(0);
     assert_eq!(sink.messages().len(), 1);
     bench.write("routes", &format!("* {}\n", sink.address));
-    let order = Order::new(&bench, LIST, MESSAGE);
-    bench.oscost(&order.command("--route routes --auth-file auth")).with(2).complains(&["--relay"]);
+    let routed = "--route routes --auth-file auth";
+    send(&bench, LIST, MESSAGE, routed).with(2).complains(&["--relay"]);
 }
 
 #[test]
@@ -127,11 +124,8 @@ fn password_that_is_refused_is_written_nowhere() {
         .with(3)
         .notes(&["name or password wrong"]);
     is_kept_secret(&bench, &said);
-    let order = Order::new(&bench, LIST, MESSAGE);
-    bench
-        .oscost(&order.command("--relay 127.0.0.1:1 --password x"))
-        .with(2)
-        .complains(&["--password"]);
+    let wrong = "--relay 127.0.0.1:1 --password x";
+    send(&bench, LIST, MESSAGE, wrong).with(2).complains(&["--password"]);
 }
 
 #[test]
@@ -229,8 +223,8 @@ fn addresses_of_a_list_add_no_commands() {
                 a@x.test evil@x.test\n\
                 a@[127.0.0.1]>\n\
                 good@x.test\n";
-    let arguments = format!("--relay {} --json --recipients 20", sink.address);
-    let said = send(&bench, list, "From: me@sender.test\n\nHello\n", &arguments).with(1);
+    let message = "From: me@sender.test\n\nHello\n";
+    let said = sink.send(&bench, list, message, "--json --recipients 20").with(1);
     let message = sink.message();
     let to = message.envelope["to"].as_array().expect("recipients").clone();
     assert!(to.iter().all(|to| !to.to_string().contains("evil")), "{to:?}");
@@ -238,12 +232,12 @@ fn addresses_of_a_list_add_no_commands() {
     assert_eq!(to.len() + said.json()["bad_addresses"].as_u64().expect("a number") as usize, 10);
     let order = Order::new(&bench, LIST, MESSAGE);
     let from = order.command(&format!("--relay {}", sink.address));
-    let mut command = bench.command(&from.replace("--from me@sender.test", ""));
-    command.args(["--from", "a@x.test>\r\nRCPT TO:<evil@x.test"]);
-    finish(&mut command).with(2).complains(&["--from"]);
-    let mut command = bench.command(&from);
-    command.args(["--hello", "x\r\nMAIL FROM:<evil@x.test>"]);
-    finish(&mut command).with(2).complains(&["--hello"]);
+    for (command, option, value) in [
+        (from.replace("--from me@sender.test", ""), "--from", "a@x.test>\r\nRCPT TO:<evil@x.test"),
+        (from, "--hello", "x\r\nMAIL FROM:<evil@x.test>"),
+    ] {
+        finish(bench.command(&command).args([option, value])).with(2).complains(&[option]);
+    }
     assert_eq!(sink.messages().len(), 1);
 }
 
@@ -373,15 +367,12 @@ fn mail_is_local_only_if_all_targets_are_local() {
     let bench = bench();
     let sink = Sink::start(&bench, "");
     // One domain has a remote route. No recipient of the list is in it, so that no connection is made to it.
-    bench.write("routes", &format!("x.test {}\nelsewhere.test 192.0.2.1:25\n", sink.address));
-    let said = send(&bench, LIST, MESSAGE, "--route routes --json").with(0);
-    assert_eq!(said.json()["test_mode"], true);
-    assert!(sink.messages().is_empty(), "a message was received");
-    bench.write("routes", &format!("x.test {}\n", sink.address));
-    let said = send(&bench, LIST, MESSAGE, "--route routes --json --dry").with(0);
-    assert_eq!(said.json()["test_mode"], true);
-    assert!(sink.messages().is_empty(), "a message was received");
-    let said = send(&bench, LIST, MESSAGE, "--route routes --json").with(0);
-    assert_eq!(said.json()["test_mode"], false);
-    assert_eq!(sink.messages().len(), 1);
+    for (others, how, received) in
+        [("elsewhere.test 192.0.2.1:25\n", "", 0), ("", "--dry", 0), ("", "", 1)]
+    {
+        bench.write("routes", &format!("x.test {}\n{others}", sink.address));
+        let said = send(&bench, LIST, MESSAGE, &format!("--route routes --json {how}")).with(0);
+        assert_eq!(said.json()["test_mode"], received == 0, "{others} {how}");
+        assert_eq!(sink.messages().len(), received, "{others} {how}");
+    }
 }

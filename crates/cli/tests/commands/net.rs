@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 
-use crate::common::{Bench, Says};
+use crate::common::{Bench, Says, free_port};
 
 /// Serves connections with one thread per connection.
 fn serving(serve: fn(&mut TcpStream)) -> SocketAddr {
@@ -92,8 +92,7 @@ fn an_open_loop_and_idle_connections() {
 #[test]
 fn refused_connections_and_wrong_replies_are_failures() {
     let bench = Bench::new();
-    let nobody = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a port");
-    let load = format!("net load --to {nobody} --protocol 450 --duration 100ms");
+    let load = format!("net load --to {} --protocol 450 --duration 100ms", free_port());
     bench.oscost(&format!("{load} --concurrency 1,2,3")).with(3).says(&[" refused"]);
     let load = format!("net load --to {} --protocol http --duration 100ms", too_busy());
     bench.oscost(&load).with(1).says(&["the first wrong reply: from byte 0 on"]);
@@ -102,34 +101,32 @@ fn refused_connections_and_wrong_replies_are_failures() {
 #[test]
 fn contradictory_options_are_rejected() {
     let bench = Bench::new();
-    let to = "--to 127.0.0.1:9 --protocol 450";
     bench.refuses(&[
         ("net load", &["--to <ADDRESS>"]),
         ("net load --to localhost --protocol 450", &["'localhost'", "--to"]),
         ("net load --to 127.0.0.1:9 --protocol smtp", &["'smtp'", "450, echo"]),
         ("net load --to 192.0.2.1:25 --protocol 450", &["192.0.2.1:25", "--beyond-this-machine"]),
-        (&format!("net load {to} --concurrency 0"), &["'0'", "1 to 1000000"]),
-        (&format!("net load {to} --concurrency 9..1"), &["'9..1'", "below its start"]),
-        (&format!("net load {to} --concurrency 1..9"), &["1..9 is a range", "--ramp"]),
-        (&format!("net load {to} --concurrency 1,2 --ramp"), &["--ramp", "not a list"]),
-        (&format!("net load {to} --concurrency -5"), &["'-5'", "not a count"]),
-        (&format!("net load {to} --duration 5"), &["'5'", "not a duration"]),
-        (&format!("net load {to} --rate 0"), &["'0'", "per second"]),
-        (&format!("net load {to} --rate 5 --ramp"), &["--rate", "--ramp"]),
-        (&format!("net load {to} --status 503"), &["--status is for http"]),
-        (&format!("net load {to} --idle"), &["--idle", "closes each connection after its reply"]),
-        (&format!("net load {to} --source ::1"), &["::1", "IPv6"]),
-        // An address that no machine has (RFC 5737).
-        (
-            &format!("net load {to} --source 192.0.2.9"),
-            &["--source 192.0.2.9: cannot connect from this address"],
-        ),
-        (&format!("net load {to} --bind-cpu 4095"), &["--bind-cpu 4095"]),
-        (
-            &format!("net load {to} --server-pid 4294967290"),
-            &["--server-pid", "process 4294967290"],
-        ),
     ]);
+    bench.refuses_with(
+        "net load --to 127.0.0.1:9 --protocol 450",
+        &[
+            ("--concurrency 0", &["'0'", "1 to 1000000"]),
+            ("--concurrency 9..1", &["'9..1'", "below its start"]),
+            ("--concurrency 1..9", &["1..9 is a range", "--ramp"]),
+            ("--concurrency 1,2 --ramp", &["--ramp", "not a list"]),
+            ("--concurrency -5", &["'-5'", "not a count"]),
+            ("--duration 5", &["'5'", "not a duration"]),
+            ("--rate 0", &["'0'", "per second"]),
+            ("--rate 5 --ramp", &["--rate", "--ramp"]),
+            ("--status 503", &["--status is for http"]),
+            ("--idle", &["--idle", "closes each connection after its reply"]),
+            ("--source ::1", &["::1", "IPv6"]),
+            // An address that no machine has (RFC 5737).
+            ("--source 192.0.2.9", &["--source 192.0.2.9: cannot connect from this address"]),
+            ("--bind-cpu 4095", &["--bind-cpu 4095"]),
+            ("--server-pid 4294967290", &["--server-pid", "process 4294967290"]),
+        ],
+    );
 }
 
 #[test]

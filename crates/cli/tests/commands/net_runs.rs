@@ -3,11 +3,11 @@
 //! `OSCOST_KILLS=50 cargo test -p oscost --test commands net_runs::` kills more often than a default test.
 
 use crate::common::linux::{
-    denied, kill_any_descendant, nobody_is_left, nothing_is_left, with_descriptors, without_network,
+    denied, nobody_is_left, nothing_is_left, with_descriptors, without_network,
 };
 use crate::common::{
-    Bench, figure, finish, kills, needs, result, run_on, said_by, short, skip_unless, started,
-    times,
+    Bench, calls_counted, figure, finish, is_limited, killed_halfway, kills, needs, short,
+    skip_unless, times,
 };
 use serde_json::Value;
 
@@ -43,9 +43,7 @@ fn the_untimed_pass_counts_what_the_server_calls() {
     let bench = Bench::new();
     let document = bench.measured("net/answer --param arch=fork,epoll --param connections=1");
     for time in times(&document) {
-        let calls = time["per_op"]["syscalls"].as_f64();
-        skip_unless!(needs::counts(calls.is_none().then_some("system calls are not counted here")));
-        let calls = calls.expect("a count");
+        let Some(calls) = calls_counted(time) else { return };
         // The calls are at least accept, send and close, and with a process for each connection also fork, exit and waiting for
         // it.
         let least = if time["params"]["arch"] == "fork" { 6.0 } else { 3.0 };
@@ -89,13 +87,10 @@ fn overloads_and_slow_clients_are_measured() {
 #[test]
 fn unsupported_architectures_are_reported_and_not_measured() {
     let bench = Bench::new();
-    let said = bench
-        .oscost("run net/answer --param arch=iocp --param connections=1 --quick --json")
-        .with(3);
-    let document = said.json();
-    let [time] = times(&document)[..] else { panic!("{document}") };
-    assert_eq!(time["outcome"], "unsupported");
-    assert!(time["reason"].as_str().is_some_and(|why| why.contains("Windows")), "{time}");
+    let run = "run net/answer --param arch=iocp --param connections=1 --quick --json";
+    let document = bench.oscost(run).with(3).json();
+    let [reason] = reasons(&document)[..] else { panic!("{document}") };
+    assert!(reason.contains("Windows"), "{reason}");
     bench.oscost("run net --param arch=nginx").with(2).complains(&["nginx", "epoll"]);
 }
 
@@ -104,12 +99,8 @@ fn unsupported_architectures_are_reported_and_not_measured() {
 fn reasons(document: &Value) -> Vec<&str> {
     let all = times(document);
     assert!(!all.is_empty(), "{document}");
-    all.into_iter()
-        .map(|time| {
-            assert_eq!(time["outcome"], "unsupported", "{time}");
-            time["reason"].as_str().expect("a reason")
-        })
-        .collect()
+    assert!(all.iter().all(|time| time["outcome"] == "unsupported"), "{document}");
+    all.iter().map(|time| time["reason"].as_str().expect("a reason")).collect()
 }
 
 #[test]
@@ -158,7 +149,7 @@ fn a_network_namespace_is_used_or_rejected_with_the_reason() {
         Some("unsupported") => {
             let why = time["reason"].as_str().expect("a reason");
             assert!(why.contains("namespace") || why.contains("ip"), "{why}");
-            let _ = needs::netns(Some(why));
+            let _ = needs::granted(Some(why));
         }
         other => panic!("{other:?}: {time}"),
     }
@@ -172,10 +163,7 @@ fn limits_that_shorten_a_sweep_are_reported_with_the_remedy() {
     let said = finish(with_descriptors(&mut bench.command(&short(run)), 256)).with(0);
     let note = said.err.lines().find(|line| line.contains("ulimit")).expect("a note");
     assert!(note.contains("256") && note.contains("500 connections"), "{note}");
-    let document = said.json();
-    let [few, many] = ["10", "500"].map(|it| result(&document, "time", &[("connections", it)]));
-    assert_eq!((&few["outcome"], &many["outcome"]), (&"measured".into(), &"unsupported".into()));
-    assert!(many["reason"].as_str().is_some_and(|why| why.contains("256")), "{many}");
+    is_limited(&said.json(), ["10", "500"], "256");
 }
 
 #[test]
@@ -187,14 +175,7 @@ fn however_it_is_killed_no_server_and_no_network_is_left() {
         let run = format!(
             "run net/answer net/requests --param arch={archs} --param connections=50 --param network={network} --quick"
         );
-        let mut run = started(&mut bench.command(&run));
-        run_on(1_600);
-        // The victim is the coordinator, or a process that it has started: a worker, a server, or one of the server's processes.
-        if nth % 3 > 0 && kill_any_descendant(run.id(), 1) {
-            run_on(300);
-        }
-        run.kill().expect("our own child");
-        said_by(run);
+        killed_halfway(&bench, &run, 1_600, nth);
         nothing_is_left(&bench);
     }
 }

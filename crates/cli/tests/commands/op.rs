@@ -41,6 +41,9 @@ fn in_c(bench: &Bench, file: &str, name: &str, before: &str, operation: &str) ->
     built(bench, &bench.write(&format!("{file}.c"), &source))
 }
 
+/// An operation that takes some time.
+const SPIN: &str = "for (volatile uint64_t i = 0; i < n; i++); return 0;";
+
 /// The shortest possible run of these libraries, and what is more.
 fn run(bench: &Bench, libraries: &[PathBuf], more: &str) -> Said {
     let mut command = bench.command(&short(more));
@@ -60,10 +63,7 @@ fn the_examples_are_measured() {
     skip_unless!(needs::compilers(&["cc", "c++", "rustc"]));
     let bench = Bench::new();
     let examples = ["getppid.c", "lookup.cpp", "format.rs"];
-    let libraries: Vec<PathBuf> = examples
-        .iter()
-        .map(|name| built(&bench, &of_repository("examples/op").join(name)))
-        .collect();
+    let libraries = examples.map(|name| built(&bench, &of_repository("examples/op").join(name)));
     let said = run(&bench, &libraries, "").with(0);
     let document = said.json();
     assert_eq!(times(&document).len(), 3, "nothing else is measured: {document}");
@@ -71,10 +71,8 @@ fn the_examples_are_measured() {
         [("getppid in C", 1.0), ("unordered_map lookup", 0.0), ("format a u64", 0.0)]
     {
         let result = named(&document, name);
-        assert_eq!(
-            (&result["case"], &result["outcome"]),
-            (&"op/function".into(), &"measured".into())
-        );
+        assert_eq!(result["case"], "op/function", "{result}");
+        assert_eq!(result["outcome"], "measured", "{result}");
         assert!(result["estimate"]["median"].as_f64() > Some(0.0), "{result}");
         assert_eq!(result["per_op"]["syscalls"], calls, "{result}");
     }
@@ -96,8 +94,7 @@ fn two_builds_of_a_function_are_compared() {
     let first = run(&bench, &[library(100)], "").with(0).saved();
     let beside = run(&bench, &[library(300)], "clock/std-instant").with(0);
     assert_eq!(times(&beside.json()).len(), 2, "filters and --op go together");
-    let compared = bench.oscost(&format!("compare {first} last --json")).with(0).json();
-    let rows = compared["comparisons"][0]["rows"].as_array().expect("rows");
+    let rows = bench.compared(&format!("{first} last"));
     let row = rows.iter().find(|row| row["case"] == "op/function{name=spin}").expect("its row");
     // On a machine that is never quiet there is no verdict.
     assert!(["slower", "cannot tell"].iter().any(|verdict| row["verdict"] == *verdict), "{row}");
@@ -115,10 +112,8 @@ fn a_fault_costs_only_its_own_rounds_and_is_named() {
     let bench = Bench::new();
     let c = |name: &str, before: &str, operation: &str| in_c(&bench, name, name, before, operation);
     let cpp = |name: &str, source: &str| {
-        built(
-            &bench,
-            &bench.write(&format!("{name}.cpp"), &format!("#include <stdexcept>\n{source}")),
-        )
+        let source = format!("#include <stdexcept>\n{source}");
+        built(&bench, &bench.write(&format!("{name}.cpp"), &source))
     };
     let hungry = "static char *keep[4096]; static int kept;\n";
     let eats = |then: &str| {
@@ -127,25 +122,18 @@ fn a_fault_costs_only_its_own_rounds_and_is_named() {
              if (kept < 4096) keep[kept++] = more; }}"
         )
     };
+    let aborts = "__attribute__((constructor)) static void fault(void) { abort(); }\n";
     let libraries = [
-        c("good", "", "printf(\"printed\"); for (volatile uint64_t i = 0; i < n; i++); return 0;"),
+        c("good", "", &format!("printf(\"printed\"); {SPIN}")),
         c("crash", "", "*(volatile int *)0 = 1; return 0;"),
         c("late crash", "static uint64_t sum;\n", "if ((sum += n) > 10000) abort(); return 0;"),
         c("refuses", "", "return 28;"),
         c("lacks", "int oscost_setup(void) { return 38; }\n", "return 0;"),
         c("ends", "", "exit(0);"),
-        c(
-            "miscounts",
-            "double oscost_expected_syscalls(void) { return 3; }\n",
-            "for (volatile uint64_t i = 0; i < n; i++); return 0;",
-        ),
+        c("miscounts", "double oscost_expected_syscalls(void) { return 3; }\n", SPIN),
         c("hungry", hungry, &eats("")),
         c("hungry but careful", hungry, &eats("if (!more) return 12;")),
-        c(
-            "constructed",
-            "__attribute__((constructor)) static void fault(void) { abort(); }\n",
-            "return 0;",
-        ),
+        c("constructed", aborts, "return 0;"),
         cpp(
             "throws",
             "#include \"oscost.h\"\nOSCOST_NAME(\"throws\")\n\
@@ -198,11 +186,10 @@ fn a_fault_costs_only_its_own_rounds_and_is_named() {
 fn an_endless_operation_is_ended_with_all_it_started() {
     skip_unless!(needs::compilers(&["cc"]));
     let bench = Bench::new();
-    let before = "#include <unistd.h>\n";
-    let endless =
-        in_c(&bench, "endless", "endless", before, "if (fork() == 0) pause(); for (;;) pause();");
-    let good =
-        in_c(&bench, "good", "good", "", "for (volatile uint64_t i = 0; i < n; i++); return 0;");
+    let c = |name: &str, before: &str, operation: &str| in_c(&bench, name, name, before, operation);
+    let pauses = "if (fork() == 0) pause(); for (;;) pause();";
+    let endless = c("endless", "#include <unistd.h>\n", pauses);
+    let good = c("good", "", SPIN);
     let document = run(&bench, &[endless, good], "").with(3).json();
     let endless = named(&document, "endless");
     assert_eq!(endless["outcome"], "timed-out", "{endless}");

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::{Bench, CASE, PROGRAM, of_repository, run};
+use crate::common::{Bench, CASE, PROGRAM, run, text_of};
 
 /// The settings of a unit's file with this name, in their order.
 fn settings<'a>(unit: &'a str, name: &str) -> Vec<&'a str> {
@@ -14,8 +14,7 @@ fn settings<'a>(unit: &'a str, name: &str) -> Vec<&'a str> {
 #[test]
 fn the_nightly_services_run_is_stored_with_its_tag() {
     let bench = Bench::new();
-    let unit = std::fs::read_to_string(of_repository("packaging/systemd/oscost-nightly.service"));
-    let unit = unit.expect("a unit");
+    let unit = text_of("packaging/systemd/oscost-nightly.service");
     let [start] = settings(&unit, "ExecStart")[..] else { panic!("one command") };
     let arguments = start.strip_prefix("/usr/bin/oscost ").expect("the program of the package");
     // systemd splits such a variable into words.
@@ -28,8 +27,8 @@ fn the_nightly_services_run_is_stored_with_its_tag() {
     assert_eq!(document["results"][0]["case"], CASE);
     // What sysusers.d and the service say must agree, and so must the folders that the service may write.
     let [user] = settings(&unit, "User")[..] else { panic!("one user") };
-    let users = std::fs::read_to_string(of_repository("packaging/systemd/oscost.conf"));
-    assert!(users.expect("users").contains(&format!("\nu {user} ")));
+    let users = text_of("packaging/systemd/oscost.conf");
+    assert!(users.contains(&format!("\nu {user} ")), "{users}");
     let folders: Vec<&str> = settings(&unit, "StateDirectory")[0].split(' ').collect();
     let output = Path::new(words.last().expect("a path")).parent().expect("a folder");
     let in_state = output.strip_prefix("/var/lib").expect("a folder for state");

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::{Bench, PROGRAM, SHORT, of_repository, run};
+use crate::common::{Bench, PROGRAM, SHORT, run, text_of};
 use serde_json::Value;
 use yaml_rust2::{Yaml, YamlLoader};
 
@@ -29,9 +29,7 @@ fn make_faster(bench: &Bench, name: &str, times: f64) {
             _ => {}
         }
     }
-    let path = bench.path(name);
-    let mut document: Value =
-        serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    let mut document: Value = serde_json::from_str(&bench.text(name)).unwrap();
     for result in document["results"].as_array_mut().unwrap() {
         for key in SCALED.split(' ') {
             if let Some(value) = result.get_mut(key) {
@@ -39,7 +37,7 @@ fn make_faster(bench: &Bench, name: &str, times: f64) {
             }
         }
     }
-    std::fs::write(path, document.to_string()).unwrap();
+    bench.write(name, &document.to_string());
 }
 
 #[test]
@@ -91,8 +89,7 @@ fn claims_compare_with_a_document() {
 
 /// A file of the repository.
 fn yaml(name: &str) -> Yaml {
-    let text = std::fs::read_to_string(of_repository(name)).unwrap();
-    YamlLoader::load_from_str(&text).unwrap().remove(0)
+    YamlLoader::load_from_str(&text_of(name)).unwrap().remove(0)
 }
 
 /// The action's shell steps, run as a runner does: with the inputs in the steps' environment, and a file for outputs.
@@ -115,6 +112,13 @@ impl<'b> Action<'b> {
         inputs.insert("fail-above".to_owned(), "20%".to_owned());
         inputs.insert("oscost".to_owned(), PROGRAM.to_owned());
         Self { bench, yaml, inputs, outputs: HashMap::new() }
+    }
+
+    /// An action after its steps `install`, and `measure`, which ends with this code.
+    fn measured(bench: &'b Bench, options: &str, code: i32) -> Self {
+        let mut action = Self::new(bench, options);
+        assert_eq!((action.step("install"), action.step("measure")), (0, code));
+        action
     }
 
     /// The value of an expression such as `${{ inputs.points }}`.
@@ -154,31 +158,27 @@ impl<'b> Action<'b> {
     }
 
     fn summary(&self) -> String {
-        std::fs::read_to_string(self.bench.path("summary")).unwrap()
+        self.bench.text("summary")
     }
 }
 
 #[test]
 fn the_action_passes_without_a_change_and_fails_with_one() {
     let bench = Bench::new();
-    let mut first = Action::new(&bench, SHORT);
-    assert_eq!((first.step("install"), first.step("measure")), (0, 0));
+    let mut first = Action::measured(&bench, SHORT, 0);
     assert!(first.summary().contains("no baseline yet"), "{}", first.summary());
     assert_eq!(first.step("keep"), 0);
     assert!(Path::new(&first.outputs["measure.report"]).exists());
 
-    let mut same = Action::new(&bench, SHORT);
-    assert_eq!((same.step("install"), same.step("measure")), (0, 0));
+    let same = Action::measured(&bench, SHORT, 0);
     assert!(same.summary().contains("2 rows compared with base"), "{}", same.summary());
     assert!(same.summary().contains("smallest detectable difference"), "{}", same.summary());
 
     make_faster(&bench, "oscost-baseline.json", 50.0);
-    let mut slowed = Action::new(&bench, SHORT);
-    assert_eq!((slowed.step("install"), slowed.step("measure")), (0, 1));
+    let slowed = Action::measured(&bench, SHORT, 1);
     assert!(slowed.summary().contains("| `syscall/getppid` |"), "{}", slowed.summary());
 
-    let mut wrong = Action::new(&bench, "--no-such-option");
-    assert_eq!((wrong.step("install"), wrong.step("measure")), (0, 2));
+    let wrong = Action::measured(&bench, "--no-such-option", 2);
     assert!(!wrong.outputs.contains_key("measure.document"));
 }
 
@@ -214,8 +214,8 @@ fn the_dashboard_shows_metrics_that_are_exported() {
     let bench = Bench::new();
     bench.oscost(MEASURED).ended();
     let exported = bench.oscost("export last --format openmetrics").with(0).out;
-    let text = std::fs::read_to_string(of_repository("examples/grafana-dashboard.json")).unwrap();
-    let dashboard: Value = serde_json::from_str(&text).unwrap();
+    let dashboard: Value =
+        serde_json::from_str(&text_of("examples/grafana-dashboard.json")).unwrap();
     let mut expressions = Vec::new();
     let targets = |panel: &Value| panel["targets"].as_array().unwrap().clone();
     for target in dashboard["panels"].as_array().unwrap().iter().flat_map(targets) {

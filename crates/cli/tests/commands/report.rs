@@ -1,15 +1,23 @@
 //! Reports as pages: what they contain, and that a browser opens them.
 
+#[cfg(unix)]
+use crate::common::finish;
 use crate::common::pages::{
     as_shown, document, hostile, hostile_run, read, report, results, systems,
 };
 use crate::common::{Bench, Says};
 use serde_json::json;
 
-#[test]
-fn a_report_is_one_page_without_requests() {
+/// A bench with a document of results of several areas.
+fn with_run() -> Bench {
     let bench = Bench::new();
     bench.write("run.json", &document("20261122-214018-0001", json!({}), results(1.0)).to_string());
+    bench
+}
+
+#[test]
+fn a_report_is_one_page_without_requests() {
+    let bench = with_run();
     let page = read(&report(&bench, "run.json", "run.html", "--title A&B"));
     assert!(
         page.starts_with("<!DOCTYPE html>") && page.contains("<h1>A&amp;B</h1>"),
@@ -67,29 +75,25 @@ fn hostile_text_appears_as_text() {
 fn names_that_are_not_utf8_appear_as_text() {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
-    let bench = Bench::new();
-    bench.write("run.json", &document("20261122-214018-0001", json!({}), results(1.0)).to_string());
+    let bench = with_run();
     let name = |ending: &str| [&b"<b>\xff\xfe"[..], ending.as_bytes()].concat();
     let (page, store, run) = (name(".html"), name(".sqlite"), name(".json"));
     let os = OsStr::from_bytes;
     std::fs::copy(bench.path("run.json"), bench.path("").join(os(&run))).expect("a copy");
-    let finished = |arguments: &[&OsStr]| crate::common::finish(bench.command("").args(arguments));
-    let words = |text: &'static str| OsStr::new(text);
-    finished(&[words("import"), words("run.json"), words("--store"), os(&store)]).with(0);
-    finished(&[words("report"), words("-o"), os(&page), words("--store"), os(&store)])
-        .with(0)
-        .complains(&["wrote <b>\u{fffd}\u{fffd}.html"]);
+    let finished = |arguments: &str, more: &[&[u8]]| {
+        finish(bench.command(arguments).args(more.iter().map(|it| os(it))))
+    };
+    finished("import run.json --store", &[&store]).with(0);
+    let report = finished("report -o", &[&page, b"--store", &store]).with(0);
+    report.complains(&["wrote <b>\u{fffd}\u{fffd}.html"]);
     let page = read(&bench.path("").join(os(&page)));
     assert!(page.contains("20261122-214018-0001") && !page.contains("<b>\u{fffd}"), "{page:.300}");
     // The names of a run and of a library are shown as text.
     let library = name(".so");
     std::fs::write(bench.path("").join(os(&library)), "").expect("a file is written");
-    finished(&[words("run"), words("--op"), os(&library)])
-        .with(2)
-        .complains(&["<b>\u{fffd}\u{fffd}.so", "not UTF-8"]);
-    finished(&[words("report"), os(&run), words("-o"), words("x.html")])
-        .with(2)
-        .complains(&["UTF-8"]);
+    let words = ["<b>\u{fffd}\u{fffd}.so", "not UTF-8"];
+    finished("run --op", &[&library]).with(2).complains(&words);
+    finished("report -o x.html", &[&run]).with(2).complains(&["UTF-8"]);
 }
 
 #[test]
@@ -120,8 +124,7 @@ fn systems_of_one_invocation_are_side_by_side() {
 
 #[test]
 fn any_dimension_is_compared_on_a_page() {
-    let bench = Bench::new();
-    bench.write("run.json", &document("20261122-214018-0001", json!({}), results(1.0)).to_string());
+    let bench = with_run();
     let page = read(&report(&bench, "run.json --by arch --at connections=10", "by.html", ""));
     page.says(&["compared by arch", "network=loopback, place=apart): ratio to "]);
     page.says(&["id=\"comparison\"", "id=\"area-net\""]);
@@ -134,8 +137,7 @@ fn any_dimension_is_compared_on_a_page() {
 
 #[test]
 fn a_study_is_shown_with_its_verdicts() {
-    let bench = Bench::new();
-    bench.write("run.json", &document("20261122-214018-0001", json!({}), results(1.0)).to_string());
+    let bench = with_run();
     let page = read(&report(&bench, "run.json --study timers", "study.html", ""));
     page.says(&[
         "<h1>oscost: study timers</h1>",
@@ -151,8 +153,7 @@ fn a_study_is_shown_with_its_verdicts() {
 
 #[test]
 fn one_chart_is_an_svg_file() {
-    let bench = Bench::new();
-    bench.write("run.json", &document("20261122-214018-0001", json!({}), results(1.0)).to_string());
+    let bench = with_run();
     bench.oscost("import run.json").with(0);
     let svg = bench.oscost("show --svg lock/futex").with(0).out;
     assert!(svg.starts_with("<svg xmlns=") && svg.contains("time by workers"), "{svg:.300}");

@@ -128,12 +128,8 @@ fn systems_have_columns_and_verdicts_and_are_compared() {
     let between = &study("ratio between 0.01 and 100")
         .replace("a = {", "b = { system = \"native\" }\na = { system = \"again\",")
         .replace("\"cheap\"", "\"alike\"");
-    let (claim, _) = between
-        .split_once("[[claim]]")
-        .map(|(_, rest)| rest)
-        .unwrap()
-        .split_once("[[about]]")
-        .unwrap();
+    let claim = between.split("[[claim]]").nth(1).and_then(|it| it.split("[[about]]").next());
+    let claim = claim.expect("a claim");
     bench.write("mine.toml", &format!("{mine}[[claim]]{claim}"));
     let measured = "study mine.toml --on native --on again=native --budget 10s";
     let said = bench.oscost(measured).ended();

@@ -1,7 +1,9 @@
 //! Whole commands: measured, counted, compared, and ended with all processes that they started.
 
 use crate::common::linux::{denied, nobody_is_left, signal_group, started_apart};
-use crate::common::{Bench, Said, codes_of_doubts, figure, finish, said_by, times, until};
+use crate::common::{
+    Bench, Said, codes_of_doubts, figure, finish, of_metric, said_by, times, until,
+};
 use serde_json::Value;
 
 /// `oscost time` with these options and then these arguments.
@@ -25,8 +27,7 @@ fn a_command_is_measured_stored_and_compared() {
     time(&bench, "--runs 6", &["--", "sleep", "0.05"]).with(0).says(&["sleep 0.05", "ms"]);
     assert!(bench.oscost("show").with(0).out.contains("sleep 0.05"));
     assert!(bench.oscost("runs").with(0).out.contains("sleep 0.05"));
-    let compared = bench.oscost(&format!("compare {} last --json", first.saved())).with(0).json();
-    let rows = compared["comparisons"][0]["rows"].as_array().expect("rows");
+    let rows = bench.compared(&format!("{} last", first.saved()));
     let row = rows.iter().find(|row| row["metric"] == "time").expect("the time");
     assert!(row["ratio"].is_object() && row["verdict"] != "no pair", "{row}");
     bench.oscost("run time/command").with(2).complains(&["measured by `oscost time`"]);
@@ -78,28 +79,18 @@ fn system_calls_of_all_processes_are_counted() {
 #[test]
 fn the_command_is_prepared_and_run_as_often_as_asked() {
     let bench = Bench::new();
-    let lines = |name: &str| {
-        let text = std::fs::read_to_string(bench.path(name)).unwrap_or_default();
-        text.lines().map(str::to_owned).collect::<Vec<_>>()
-    };
+    let lines = |name: &str| bench.text(name).lines().map(str::to_owned).collect::<Vec<_>>();
     let commands = ["--prepare", "echo prepared >> log", "echo run >> log"];
     let said = time(&bench, "--runs 3 --no-count --show-output", &commands).with(0);
     assert_eq!(lines("log"), ["prepared", "run"].repeat(3), "{}", said.err);
-    time(
-        &bench,
-        "--runs 2 --counts --show-output",
-        &["echo counted >> counted; echo shown; echo too >&2"],
-    )
-    .with(0);
+    let counted = "echo counted >> counted; echo shown; echo too >&2";
+    time(&bench, "--runs 2 --counts --show-output", &[counted]).with(0);
     assert_eq!(lines("counted").len(), 3, "once more, untimed");
     let shown =
         time(&bench, "--runs 1 --no-count --show-output", &["echo shown; echo too >&2"]).with(0);
     assert!(shown.err.contains("shown\n") && shown.err.contains("too\n"), "{}", shown.err);
     let hidden = time(&bench, "--runs 1", &["echo shown"]).with(0);
     assert!(!hidden.err.contains("shown"), "{}", hidden.err);
-    time(&bench, "--runs 1 --prepare false", &["true"])
-        .with(3)
-        .says(&["--prepare ended with exit code 1"]);
 }
 
 #[test]
@@ -167,10 +158,9 @@ fn what_is_run_around_the_runs_is_run_as_often_as_it_should() {
     let all: Vec<&str> = log.lines().collect();
     let once = ["prepare", "run", "conclude"];
     assert_eq!(all, [&["setup"][..], &once, &once, &once, &["cleanup"]].concat());
-    for option in ["--setup", "--conclude", "--cleanup"] {
-        time(&bench, "--runs 1", &[option, "exit 7", "true"])
-            .with(3)
-            .says(&[&format!("{option} ended with exit code 7")]);
+    for option in ["--setup", "--prepare", "--conclude", "--cleanup"] {
+        let said = time(&bench, "--runs 1", &[option, "exit 7", "true"]).with(3);
+        said.says(&[&format!("{option} ended with exit code 7")]);
     }
 }
 
@@ -187,10 +177,8 @@ fn parameters_and_exports_are_those_of_hyperfine() {
     let [first, second] = &json["results"].as_array().expect("results")[..] else {
         panic!("{json}")
     };
-    assert_eq!(
-        (&first["command"], &second["parameters"]["n"]),
-        (&"sleep 0.01".into(), &"0.02".into())
-    );
+    assert_eq!(first["command"], "sleep 0.01");
+    assert_eq!(second["parameters"]["n"], "0.02");
     assert_eq!(first["times"].as_array().map(Vec::len), Some(3));
     assert!(
         second["min"].as_f64() >= Some(0.02) && second["max"].as_f64() < Some(60.0),
@@ -251,14 +239,9 @@ fn long_command_lines_are_run_and_shown_in_short() {
 fn time_that_was_not_measured_is_not_shown_as_zero() {
     let bench = Bench::new();
     let document = time(&bench, "--runs 5 --json", &["head -c 2000000 /dev/zero"]).with(0).json();
-    let names: Vec<&str> = document["results"]
-        .as_array()
-        .expect("results")
-        .iter()
-        .filter_map(|result| result["metric"].as_str())
-        .collect();
-    assert!(names.contains(&"cpu"), "{names:?}");
-    assert!(!names.contains(&"user") && !names.contains(&"system"), "{names:?}");
+    for (metric, count) in [("cpu", 1), ("user", 0), ("system", 0)] {
+        assert_eq!(of_metric(&document, metric).len(), count, "{metric}: {document}");
+    }
 }
 
 #[test]

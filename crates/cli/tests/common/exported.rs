@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Bench, CASE};
+use super::{Bench, CASE, pages};
 
 /// A file that another tool wrote.
 pub fn written_by(tool: &str) -> String {
@@ -27,19 +27,14 @@ pub fn document() -> Value {
         "case": CASE, "metric": "step", "unit": "ns", "better": "lower", "outcome": "measured",
         "estimate": {"median": 1.0, "level": 0.95}, "rounds": 1, "doubts": [{"code": "disturbed"}],
     });
-    let gone = json!({
-        "case": "lock/sysv-sem", "metric": "time", "unit": "ns/op", "better": "lower",
-        "outcome": "failed", "reason": "no space | left",
-    });
-    json!({
-        "schema": 1,
-        "run": {
-            "id": "run-00", "started": "2026-01-01T00:00:00Z", "finished": "2026-01-01T00:01:00Z",
-            "seed": 1, "oscost": "0.1.0", "tags": {"commit": "abc"}, "area_seconds": {},
-        },
-        "machine": {"os": "Linux", "release": "6.1.0", "arch": "x86_64", "cpu": "A \"quoted\" one", "cpus": 2},
-        "results": [time(CASE, 25.0), step, getppid, gone],
-    })
+    let gone = pages::missing("lock/sysv-sem", json!({}), "failed", "no space | left");
+    let results = vec![time(CASE, 25.0), step, getppid, gone];
+    let mut document = pages::document("run-00", json!({"commit": "abc"}), results);
+    document["run"]["started"] = "2026-01-01T00:00:00Z".into();
+    document["run"]["finished"] = "2026-01-01T00:01:00Z".into();
+    document["machine"]["release"] = "6.1.0".into();
+    document["machine"]["cpu"] = "A \"quoted\" one".into();
+    document
 }
 
 /// A bench with that run in its store, and the document.

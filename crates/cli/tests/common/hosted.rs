@@ -6,14 +6,34 @@ use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::Value;
 
-#[cfg(target_os = "linux")]
-use super::Said;
-use super::{Bench, said_by, started};
+use super::{Bench, Said, said_by, started};
+
+/// A process that is killed with the test, so that one that fails leaves no server behind.
+struct Guarded {
+    /// The process; `None` once it was waited for.
+    child: Option<Child>,
+}
+
+impl Guarded {
+    /// Waits for the process, which must end normally.
+    #[track_caller]
+    fn ended(mut self) -> Said {
+        said_by(self.child.take().expect("it runs")).with(0)
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
 
 /// A server or sink that says on its standard error where it listens. It is killed with the test.
 pub struct Listening {
-    /// The process; `None` once it was waited for.
-    child: Option<Child>,
+    process: Guarded,
     /// Address at which it listens.
     pub address: SocketAddr,
 }
@@ -24,30 +44,20 @@ impl Listening {
     pub fn start(command: &mut Command) -> Self {
         let mut child = started(command);
         let address = next_address(child.stderr.as_mut().expect("a pipe"));
-        Self { child: Some(child), address }
+        Self { process: Guarded { child: Some(child) }, address }
     }
 
     /// The process.
     pub fn child(&mut self) -> &mut Child {
-        self.child.as_mut().expect("it runs")
+        self.process.child.as_mut().expect("it runs")
     }
 
     /// Asks the process to end, which it must do normally.
     #[cfg(target_os = "linux")]
     #[track_caller]
     pub fn stop(mut self) -> Said {
-        let child = self.child.take().expect("it runs");
-        super::linux::signal(&child, libc::SIGTERM);
-        said_by(child).with(0)
-    }
-}
-
-impl Drop for Listening {
-    fn drop(&mut self) {
-        if let Some(mut child) = self.child.take() {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
+        super::linux::signal(self.child(), libc::SIGTERM);
+        self.process.ended()
     }
 }
 
@@ -64,8 +74,7 @@ pub fn next_address(stderr: &mut ChildStderr) -> SocketAddr {
 /// A server or sink started with `--report`: it answers each line on its standard input with a line of JSON on its standard output,
 /// and ends at the end of its input.
 pub struct Hosted {
-    /// The process; `None` once it was waited for.
-    child: Option<Child>,
+    process: Guarded,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     /// Address at which the server listens.
@@ -91,7 +100,7 @@ impl Hosted {
         let address = listening.as_str().or_else(|| listening[0].as_str());
         let address = address.and_then(|address| address.parse().ok());
         let address = address.unwrap_or_else(|| panic!("no address in: {first}"));
-        Self { child: Some(child), input, output, address }
+        Self { process: Guarded { child: Some(child) }, input, output, address }
     }
 
     /// Counters and resource usage of the process so far.
@@ -107,18 +116,8 @@ impl Hosted {
     pub fn stop(mut self) -> Value {
         let report = self.report();
         drop(self.input.take());
-        said_by(self.child.take().expect("it runs")).with(0);
+        self.process.ended();
         report
-    }
-}
-
-impl Drop for Hosted {
-    /// Kills the process, so that a test that fails leaves no server behind.
-    fn drop(&mut self) {
-        if let Some(mut child) = self.child.take() {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
     }
 }
 

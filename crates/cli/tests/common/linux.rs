@@ -48,6 +48,12 @@ pub fn close_silently(connection: TcpStream) {
     done(set).expect("a socket in repair mode sends nothing when it is closed");
 }
 
+/// Sets the mode of a file or folder of our own.
+pub fn set_mode(path: &Path, mode: u32) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("our own file");
+}
+
 /// Starts the command with this stream closed.
 pub fn closed(command: &mut Command, stream: libc::c_int) -> &mut Command {
     // SAFETY: takes a number only.

@@ -50,6 +50,11 @@ impl Sink {
         Self { address: sink.address, sink, log: bench.path("log.jsonl") }
     }
 
+    /// The options of a delivery to this sink.
+    pub fn relay(&self, more: &str) -> String {
+        format!("--relay {} {more}", self.address)
+    }
+
     /// Stops the sink by SIGTERM.
     pub fn stop(self) -> Received {
         self.sink.stop();

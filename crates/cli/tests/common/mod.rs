@@ -20,6 +20,7 @@ pub mod smtp_server;
 
 use std::hash::{BuildHasher, RandomState};
 use std::io::{ErrorKind, Read};
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::str::FromStr;
@@ -66,9 +67,9 @@ pub struct Bench {
 
 impl Bench {
     pub fn new() -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        std::fs::create_dir(folder.path().join("tmp")).expect("a folder in it");
-        Self { folder }
+        let bench = Self { folder: tempfile::tempdir().expect("a temporary folder") };
+        bench.folder("tmp");
+        bench
     }
 
     /// Path of a file of this bench.
@@ -126,20 +127,40 @@ impl Bench {
         }
     }
 
+    /// Checks that this command is wrong usage with each of these arguments, and complains with all these texts.
+    #[track_caller]
+    pub fn refuses_with(&self, command: &str, arguments: &[(&str, &[&str])]) {
+        for (more, words) in arguments {
+            self.refuses(&[(&format!("{command} {more}"), words)]);
+        }
+    }
+
     /// The text of a file of this bench.
     #[track_caller]
     pub fn text(&self, name: &str) -> String {
         std::fs::read_to_string(self.path(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
     }
 
+    /// Creates a folder in this bench.
+    pub fn folder(&self, name: &str) -> PathBuf {
+        let folder = self.path(name);
+        std::fs::create_dir(&folder).expect("a folder");
+        folder
+    }
+
+    /// The rows of a comparison of two runs, with these arguments of `compare`.
+    #[track_caller]
+    pub fn compared(&self, arguments: &str) -> Vec<Value> {
+        let document = self.oscost(&format!("compare {arguments} --json")).with(0).json();
+        document["comparisons"][0]["rows"].as_array().expect("rows").clone()
+    }
+
     /// Permits every user to work here, with a copy of the program: only its owner may be able to enter the folder in which it
     /// was built.
-    #[cfg(unix)]
+    #[cfg(target_os = "linux")]
     pub fn open_to_all(&self) {
-        use std::os::unix::fs::PermissionsExt;
         for folder in [self.path("."), self.temp()] {
-            let all = std::fs::Permissions::from_mode(0o777);
-            std::fs::set_permissions(folder, all).expect("our own folder");
+            linux::set_mode(&folder, 0o777);
         }
         // While this process had a copy open for writing, a child of another test would inherit it and prevent its start.
         std::fs::hard_link(PROGRAM, self.path(COPY)).unwrap_or_else(|_| {
@@ -280,6 +301,43 @@ pub fn said_by(child: Child) -> Said {
     said_within(child, DEADLINE)
 }
 
+/// Kills our own child.
+pub fn kill(child: &mut Child) {
+    child.kill().expect("our own child");
+    child.wait().expect("our own child");
+}
+
+/// Kills processes of a run until `wanted` were killed, or this time is over: after a random time each the worker, or another of at
+/// least `least` processes that the coordinator has started. Returns how many.
+#[cfg(target_os = "linux")]
+pub fn kill_some(
+    run: &Child,
+    wanted: usize,
+    least: usize,
+    pause_ms: usize,
+    time: Duration,
+) -> usize {
+    let (began, mut killed) = (Instant::now(), 0);
+    while killed < wanted && began.elapsed() < time {
+        run_on(pause_ms);
+        killed += usize::from(linux::kill_any_descendant(run.id(), least));
+    }
+    killed
+}
+
+/// Runs a command for a random time, and kills it, every time but each third one after a process that it has started: a worker, a
+/// server, a sink, or the process of a connection.
+#[cfg(target_os = "linux")]
+pub fn killed_halfway(bench: &Bench, run: &str, at_most_ms: usize, nth: usize) {
+    let mut run = started(&mut bench.command(run));
+    run_on(at_most_ms);
+    if !nth.is_multiple_of(3) && linux::kill_any_descendant(run.id(), 1) {
+        run_on(300);
+    }
+    run.kill().expect("our own child");
+    said_by(run);
+}
+
 /// Waits for a started command for at most this time.
 pub fn said_within(mut child: Child, deadline: Duration) -> Said {
     let out = read(child.stdout.take());
@@ -291,8 +349,7 @@ pub fn said_within(mut child: Child, deadline: Duration) -> Said {
     };
     if !holds_within(deadline, has_ended) {
         eprintln!("{}", threads_of_program());
-        child.kill().expect("our own child");
-        child.wait().expect("our own child");
+        kill(&mut child);
     }
     let (out, err) = (out.join().expect("a reader"), err.join().expect("a reader"));
     let status = status.unwrap_or_else(|| panic!("it did not end: {err}\n{out}"));
@@ -348,9 +405,20 @@ pub fn run_on(at_most_ms: usize) {
     std::thread::sleep(Duration::from_millis(random(at_most_ms) as u64));
 }
 
+/// A port of the loopback interface that is free now.
+pub fn free_port() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").and_then(|probe| probe.local_addr()).expect("a port")
+}
+
 /// A file or folder of the repository.
 pub fn of_repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
+}
+
+/// The text of a file of the repository.
+#[track_caller]
+pub fn text_of(path: &str) -> String {
+    std::fs::read_to_string(of_repository(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
 }
 
 /// A line for each thread of each running oscost, with its state and where it waits; empty on systems without Linux's /proc.
@@ -415,6 +483,24 @@ pub fn result<'a>(document: &'a Value, metric: &str, params: &[(&str, &str)]) ->
 pub fn figure(document: &Value, metric: &str, params: &[(&str, &str)]) -> f64 {
     let result = result(document, metric, params);
     result["estimate"]["median"].as_f64().unwrap_or_else(|| panic!("no figure: {result}"))
+}
+
+/// The system calls of one operation; `None`, and the test is skipped, where they are not counted.
+#[cfg(target_os = "linux")]
+#[track_caller]
+pub fn calls_counted(result: &Value) -> Option<f64> {
+    let calls = result["per_op"]["syscalls"].as_f64();
+    let why_not = calls.is_none().then_some("system calls are not counted here");
+    if needs::granted(why_not) { calls } else { None }
+}
+
+/// Checks that few connections are measured, and many are not, because of this limit.
+#[cfg(target_os = "linux")]
+#[track_caller]
+pub fn is_limited(document: &Value, connections: [&str; 2], limit: &str) {
+    let [few, many] = connections.map(|it| result(document, "time", &[("connections", it)]));
+    assert_eq!((&few["outcome"], &many["outcome"]), (&"measured".into(), &"unsupported".into()));
+    assert!(many["reason"].as_str().is_some_and(|why| why.contains(limit)), "{many}");
 }
 
 /// Checks that a measured figure lies within its interval, which it has exactly if there were three rounds: a busy machine makes

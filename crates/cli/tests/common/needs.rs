@@ -60,18 +60,11 @@ pub fn compilers(names: &[&str]) -> bool {
     is_there(condition, "systems", &format!("needs the compilers {names:?}"))
 }
 
-/// Podman.
+/// Podman, or what verifies systemd's units: the argument lets the program end well where it works.
 #[must_use]
 #[track_caller]
-pub fn podman() -> bool {
-    is_there(works("podman", "info"), "systems", "podman is missing, or does not work")
-}
-
-/// What verifies systemd's units.
-#[must_use]
-#[track_caller]
-pub fn systemd_analyze() -> bool {
-    is_there(works("systemd-analyze", "--version"), "systems", "needs the program systemd-analyze")
+pub fn program(name: &str, argument: &str) -> bool {
+    is_there(works(name, argument), "systems", &format!("{name} is missing, or does not work"))
 }
 
 /// A mail server, which `is_started` if it is installed.
@@ -79,13 +72,6 @@ pub fn systemd_analyze() -> bool {
 #[track_caller]
 pub fn mail_server(is_started: bool, name: &str, why: &str) -> bool {
     is_there(is_started, "mail", &format!("nothing is tested with {name}: {why}"))
-}
-
-/// The sink of Postfix.
-#[must_use]
-#[track_caller]
-pub fn smtp_sink() -> bool {
-    mail_server(Path::new(SMTP_SINK).exists(), "smtp-sink", "it is not installed")
 }
 
 /// The programs of nodes of a fleet.
@@ -131,17 +117,11 @@ pub fn network_namespaces() -> bool {
     is_there(*MAY_CREATE, "root", "to create a network namespace")
 }
 
-/// Network namespaces that `oscost --netns` uses; `why_not` is the reason that it gave.
+/// What root has, such as network namespaces that `oscost --netns` uses, and counts of the system calls of other processes;
+/// `why_not` is the reason why they are not there.
 #[must_use]
 #[track_caller]
-pub fn netns(why_not: Option<&str>) -> bool {
-    is_there(why_not.is_none(), "root", why_not.unwrap_or_default())
-}
-
-/// Counts of the system calls of other processes; `why_not` is the reason why there are none.
-#[must_use]
-#[track_caller]
-pub fn counts(why_not: Option<&str>) -> bool {
+pub fn granted(why_not: Option<&str>) -> bool {
     is_there(why_not.is_none(), "root", why_not.unwrap_or_default())
 }
 

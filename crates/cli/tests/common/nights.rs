@@ -2,12 +2,10 @@
 
 use analysis::History;
 use measure::stats::{median, t_quantile};
-use results::{
-    CaseResult, Direction, Distribution, Document, Estimate, Interval, PerOp, RunInfo, Store,
-};
+use results::{CaseResult, Document, Store};
 use serde_json::{Value, json};
 
-use super::Bench;
+use super::{Bench, pages};
 
 /// Number of rounds of a figure.
 const ROUNDS: usize = 8;
@@ -55,17 +53,6 @@ impl Nights {
         let (month, day) = (9 + self.night / 28, 1 + self.night % 28);
         self.night += 1;
         let id = format!("2026{month:02}{day:02}-020000-0001");
-        let run = RunInfo {
-            id: id.clone(),
-            started: format!("2026-{month:02}-{day:02}T02:00:00Z"),
-            finished: Some(format!("2026-{month:02}-{day:02}T02:10:00Z")),
-            seed: 1,
-            oscost: "0.1.0".to_owned(),
-            tags: [("branch".to_owned(), "main".to_owned())].into(),
-            asked: [].into(),
-            core_clock_ghz: None,
-            area_seconds: [].into(),
-        };
         let state = self.noise();
         let mut results = Vec::new();
         for (nth, calls) in [1.0, 1.0, 2.0].into_iter().enumerate() {
@@ -74,44 +61,37 @@ impl Nights {
             results.push(self.result(&format!("syscall/call-{nth}"), cost, 0.002, Some(calls)));
         }
         results.push(self.result("memory/copy", 5_000.0 * matter.memory.max(1.0), 0.005, None));
-        let machine = json!({
+        let mut document = pages::document(&id, json!({"branch": "main"}), results);
+        document["run"]["started"] = format!("2026-{month:02}-{day:02}T02:00:00Z").into();
+        document["run"]["finished"] = format!("2026-{month:02}-{day:02}T02:10:00Z").into();
+        document["machine"] = json!({
             "os": "Linux", "arch": "x86_64", "cpu": "Simulated", "cpus": 2,
             "release": matter.kernel, "uptime_seconds": 5_000,
         });
-        let Value::Object(machine) = machine else { unreachable!("an object") };
-        let mut document = Document { schema: results::SCHEMA, run, machine, results };
+        let mut document: Document = serde_json::from_value(document).expect("a document");
         self.history.predict(&mut document);
         self.history.add(&document);
         self.store.import(&document).expect("imported");
         id
     }
 
-    fn result(&mut self, case: &str, cost: f64, error: f64, calls: Option<f64>) -> CaseResult {
+    fn result(&mut self, case: &str, cost: f64, error: f64, calls: Option<f64>) -> Value {
         let night = 1.0 + error * self.noise();
         let rounds: Vec<f64> =
             (0..ROUNDS).map(|_| cost * night * (1.0 + error * self.noise())).collect();
         let middle = median(&mut rounds.clone());
         let half = t_quantile(0.975, ROUNDS as f64 - 1.0) * middle * error / (ROUNDS as f64).sqrt();
         let (low, high) = (middle - half, middle + half);
-        let seen = Distribution {
-            min: low,
-            p5: low,
-            p25: low,
-            p50: middle,
-            p75: high,
-            p95: high,
-            p99: high,
-            mean: middle,
-        };
-        CaseResult {
-            estimate: Some(Estimate { median: middle, low, high, level: 0.95 }),
-            cycles: calls.map(|_| Interval { median: middle, low, high }),
-            per_op: calls.map(|calls| PerOp { syscalls: Some(calls), ..PerOp::default() }),
-            seen: Some(seen),
-            rounds: ROUNDS as u32,
-            round_values: rounds,
-            ..CaseResult::blank(case, [].into(), "time", "ns/op", Direction::Lower)
-        }
+        let mut result = pages::result(case, json!({}), "time", "ns/op", middle);
+        result["estimate"] = json!({"median": middle, "low": low, "high": high, "level": 0.95});
+        result["seen"] = json!({
+            "min": low, "p5": low, "p25": low, "p50": middle, "p75": high, "p95": high, "p99": high, "mean": middle,
+        });
+        (result["rounds"], result["round_values"]) = (ROUNDS.into(), rounds.into());
+        result["per_op"] = json!(calls.map(|calls| json!({"syscalls": calls})));
+        result["cycles"] =
+            json!(calls.map(|_| json!({"median": middle, "low": low, "high": high})));
+        result
     }
 }
 

@@ -33,6 +33,14 @@ pub fn result(case: &str, params: Value, metric: &str, unit: &str, value: f64) -
     })
 }
 
+/// A time that was not measured for this reason.
+pub fn missing(case: &str, params: Value, outcome: &str, reason: &str) -> Value {
+    json!({
+        "case": case, "params": params, "metric": "time", "unit": "ns/op", "better": "lower",
+        "outcome": outcome, "reason": reason,
+    })
+}
+
 pub fn document(id: &str, tags: Value, results: Vec<Value>) -> Value {
     json!({
         "schema": 1,
@@ -80,19 +88,12 @@ pub fn results(factor: f64) -> Vec<Value> {
     for (via, cost) in [("vdso", 31.74), ("syscall", 245.2)] {
         all.push(result("clock/gettimeofday", json!({"via": via}), "time", "ns/op", cost));
     }
+    let small = json!({"dir": "temp", "files": "1000", "size": "4k"});
     for phase in ["create-rate", "read-rate", "stat-rate", "delete-rate"] {
-        all.push(result(
-            "file/small",
-            json!({"dir": "temp", "files": "1000", "size": "4k"}),
-            phase,
-            "files/s",
-            4e4,
-        ));
+        all.push(result("file/small", small.clone(), phase, "files/s", 4e4));
     }
-    all.push(json!({"case": "lock/spin", "params": {}, "metric": "time", "unit": "ns/op", "better": "lower",
-                    "outcome": "failed", "reason": "its worker died: signal 9"}));
-    all.push(json!({"case": "lock/srw", "params": {}, "metric": "time", "unit": "ns/op", "better": "lower",
-                    "outcome": "unsupported", "reason": "only on Windows"}));
+    all.push(missing("lock/spin", json!({}), "failed", "its worker died: signal 9"));
+    all.push(missing("lock/srw", json!({}), "unsupported", "only on Windows"));
     let mut doubtful = result("syscall/uname", json!({}), "time", "ns/op", 200.0);
     doubtful["doubts"] = json!([{"code": "seldom-quiet"}]);
     all.push(doubtful);
@@ -134,15 +135,10 @@ pub fn hostile_run() -> Value {
             result("foreign/unit", json!({"n": nth.to_string()}), &format!("m{name}"), "ns", 5.0);
         of_unit["unit"] = json!(format!("unit {text}"));
         all.push(of_unit);
-        all.push(result(
-            "foreign/case",
-            json!({"n": nth.to_string(), "text": text}),
-            "time",
-            "ns/op",
-            10.0 + nth as f64,
-        ));
-        all.push(json!({"case": "foreign/failed", "params": {"n": nth.to_string()}, "metric": "time", "unit": "ns/op",
-                        "better": "lower", "outcome": "failed", "reason": format!("because {text}")}));
+        let params = json!({"n": nth.to_string(), "text": text});
+        all.push(result("foreign/case", params, "time", "ns/op", 10.0 + nth as f64));
+        let params = json!({"n": nth.to_string()});
+        all.push(missing("foreign/failed", params, "failed", &format!("because {text}")));
         tags.insert(format!("t{nth}"), json!(text));
     }
     let mut run = document("20261122-214018-0003", Value::Object(tags), all);

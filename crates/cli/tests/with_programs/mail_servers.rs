@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
@@ -15,7 +15,9 @@ use mail_parser::MessageParser;
 
 use crate::common::needs::{self, SMTP_SINK};
 use crate::common::servers::{MESSAGE, Order};
-use crate::common::{Bench, number, of_repository, skip_unless, until, until_within};
+use crate::common::{
+    Bench, free_port, kill, number, of_repository, skip_unless, until, until_within,
+};
 
 const MESSAGES: usize = 1_000;
 /// Maximum time in which a server delivers accepted messages: Exim starts several processes per message.
@@ -28,12 +30,6 @@ struct Server {
     folder: tempfile::TempDir,
     address: SocketAddr,
     pid: u32,
-}
-
-/// A port that is free now.
-fn free_port() -> SocketAddr {
-    let probe = TcpListener::bind("127.0.0.1:0").expect("a port");
-    probe.local_addr().expect("it is bound")
 }
 
 impl Server {
@@ -152,14 +148,14 @@ fn deliver(kind: &str) {
 fn deliver_by(kind: &str, how: &str) {
     let Some(server) = Server::start(kind) else { return };
     let bench = Bench::new();
-    let key = Key::new(&bench);
+    printed(&bench, "genrsa -out key.pem 2048");
+    printed(&bench, "rsa -in key.pem -pubout -out public.pem");
     let order = Order::new(&bench, &list(), message_to_all());
     let ca = server.path("etc/cert.pem");
     let arguments = format!(
-        "--relay {} --tls required --ca {} --connections 20 --dkim-key {} --dkim-selector s --json {how}",
+        "--relay {} --tls required --ca {} --connections 20 --dkim-key key.pem --dkim-selector s --json {how}",
         server.address,
-        ca.display(),
-        key.private.display()
+        ca.display()
     );
     let said = bench.oscost(&order.command(&arguments)).with(0).json();
     assert_eq!(said["delivered"], MESSAGES, "{said}");
@@ -175,7 +171,7 @@ fn deliver_by(kind: &str, how: &str) {
     let found: BTreeSet<String> = delivered.iter().map(|message| check(message)).collect();
     assert_eq!(delivered.len(), MESSAGES, "{kind} has some twice, or not at all");
     assert!(found == expected, "{kind}: {:?}", found.symmetric_difference(&expected).next());
-    delivered.iter().step_by(MESSAGES / CHECKED).for_each(|message| key.verify(&bench, message));
+    delivered.iter().step_by(MESSAGES / CHECKED).for_each(|message| verify(&bench, message));
 }
 
 #[test]
@@ -234,69 +230,52 @@ fn check(message: &[u8]) -> String {
     parsed.message_id().expect("a Message-ID").to_owned()
 }
 
-/// A key for DKIM, created and used by openssl, an independent implementation.
-struct Key {
-    private: PathBuf,
-    public: PathBuf,
+/// Runs openssl, an independent implementation, in the folder of the bench, with these arguments, separated by spaces.
+fn openssl(bench: &Bench, arguments: &str) -> Output {
+    let mut command = Command::new("openssl");
+    let command = command.args(arguments.split(' ')).current_dir(bench.path("."));
+    command.output().expect("openssl is there")
 }
 
-fn openssl(arguments: &[&str]) -> Vec<u8> {
-    let made = Command::new("openssl").args(arguments).output().expect("openssl is there");
+/// What openssl prints if it succeeds.
+fn printed(bench: &Bench, arguments: &str) -> Vec<u8> {
+    let made = openssl(bench, arguments);
     let said = String::from_utf8_lossy(&made.stderr);
-    assert!(made.status.success(), "openssl {arguments:?}: {said}");
+    assert!(made.status.success(), "openssl {arguments}: {said}");
     made.stdout
 }
 
-impl Key {
-    fn new(bench: &Bench) -> Self {
-        let (private, public) = (bench.path("key.pem"), bench.path("public.pem"));
-        let text = |path: &PathBuf| path.to_str().expect("a plain path").to_owned();
-        openssl(&["genrsa", "-out", &text(&private), "2048"]);
-        openssl(&["rsa", "-in", &text(&private), "-pubout", "-out", &text(&public)]);
-        Self { private, public }
-    }
-
-    /// Checks the signature as RFC 6376, section 3.7, says.
-    fn verify(&self, bench: &Bench, message: &[u8]) {
-        let own = own(message).replace('\n', "\r\n");
-        let (header, body) = own.split_once("\r\n\r\n").expect("a header");
-        let mut fields = fields(header);
-        let signature = fields.remove(0);
-        let hashed = bench.path("hashed");
-        fs::write(&hashed, relaxed_body(body)).expect("a file is written");
-        let hashed = hashed.to_str().expect("a plain path");
-        let digest = openssl(&["dgst", "-sha256", "-binary", hashed]);
-        fs::write(bench.path("digest"), digest).expect("a file is written");
-        let digest = bench.path("digest");
-        let digest = openssl(&["base64", "-A", "-in", digest.to_str().expect("a plain path")]);
-        assert_eq!(tag(&signature, "bh").as_bytes(), digest, "the body has changed");
-        let mut signed = String::new();
-        for name in tag(&signature, "h").split(':') {
-            let is_it = |field: &String| {
-                field.split(':').next().is_some_and(|one| one.eq_ignore_ascii_case(name))
-            };
-            if let Some(at) = fields.iter().rposition(is_it) {
-                signed += &(relaxed_field(&fields.remove(at)) + "\r\n");
-            }
+/// Checks the signature as RFC 6376, section 3.7, says.
+fn verify(bench: &Bench, message: &[u8]) {
+    let own = own(message).replace('\n', "\r\n");
+    let (header, body) = own.split_once("\r\n\r\n").expect("a header");
+    let mut fields = fields(header);
+    let signature = fields.remove(0);
+    bench.write("hashed", &relaxed_body(body));
+    bench.write("digest", &printed(bench, "dgst -sha256 -binary hashed"));
+    let digest = printed(bench, "base64 -A -in digest");
+    assert_eq!(tag(&signature, "bh").as_bytes(), digest, "the body has changed");
+    let mut signed = String::new();
+    for name in tag(&signature, "h").split(':') {
+        let is_it = |field: &String| {
+            field.split(':').next().is_some_and(|one| one.eq_ignore_ascii_case(name))
+        };
+        if let Some(at) = fields.iter().rposition(is_it) {
+            signed += &(relaxed_field(&fields.remove(at)) + "\r\n");
         }
-        let own = relaxed_field(&signature);
-        let (before, value) = own.split_at(own.rfind("b=").expect("a signature") + 2);
-        signed += before;
-        signed += value.find(';').map_or("", |at| &value[at..]);
-        let [data, base64, raw] = ["signed", "base64", "raw"].map(|name| bench.path(name));
-        let [data, base64, raw] = [&data, &base64, &raw].map(|p| p.to_str().expect("a plain path"));
-        fs::write(data, &signed).expect("a file is written");
-        fs::write(base64, tag(&signature, "b")).expect("a file is written");
-        openssl(&["base64", "-d", "-A", "-in", base64, "-out", raw]);
-        let public = self.public.to_str().expect("a plain path");
-        let said = openssl(&["dgst", "-sha256", "-verify", public, "-signature", raw, data]);
-        assert_eq!(String::from_utf8_lossy(&said).trim(), "Verified OK");
-        // A field that is missing when the message is signed must make the signature invalid when it is added.
-        fs::write(data, signed + "x").expect("a file is written");
-        let mut other = Command::new("openssl");
-        other.args(["dgst", "-sha256", "-verify", public, "-signature", raw, data]);
-        assert!(!other.output().expect("openssl is there").status.success());
     }
+    let own = relaxed_field(&signature);
+    let (before, value) = own.split_at(own.rfind("b=").expect("a signature") + 2);
+    signed += before;
+    signed += value.find(';').map_or("", |at| &value[at..]);
+    bench.write("signed", &signed);
+    bench.write("base64", &tag(&signature, "b"));
+    printed(bench, "base64 -d -A -in base64 -out raw");
+    const VERIFY: &str = "dgst -sha256 -verify public.pem -signature raw signed";
+    assert_eq!(printed(bench, VERIFY).trim_ascii(), b"Verified OK");
+    // A field that is missing when the message is signed must make the signature invalid when it is added.
+    bench.write("signed", &(signed + "x"));
+    assert!(!openssl(bench, VERIFY).status.success());
 }
 
 /// Fields of a header, including folded lines.
@@ -338,7 +317,8 @@ fn tag(field: &str, name: &str) -> String {
 
 #[test]
 fn smtp_sink_counts_as_many_messages_as_were_sent() {
-    skip_unless!(needs::smtp_sink());
+    let is_there = Path::new(SMTP_SINK).exists();
+    skip_unless!(needs::mail_server(is_there, "smtp-sink", "it is not installed"));
     let messages: usize = number("OSCOST_MAIL_RECIPIENTS", 10_000);
     let bench = Bench::new();
     let mut list = "email\n".to_owned();
@@ -374,8 +354,7 @@ fn smtp_sink_counts_as_many_messages_as_were_sent() {
     let said = bench.oscost(&order.command(&arguments));
     let delivered = said.json()["delivered"].clone();
     until("all are counted", || counted.load(Relaxed) >= messages);
-    sink.kill().expect("our own child");
-    sink.wait().expect("our own child");
+    kill(&mut sink);
     reader.join().expect("a reader");
     assert_eq!(delivered, messages, "{said:?}");
     assert_eq!(counted.load(Relaxed), messages);

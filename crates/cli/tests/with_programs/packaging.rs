@@ -41,7 +41,7 @@ fn an_image_depends_on_nothing_but_its_files() {
 
 #[test]
 fn podman_reads_an_image_without_a_network() {
-    skip_unless!(needs::python() && needs::podman());
+    skip_unless!(needs::python() && needs::program("podman", "info"));
     let bench = Bench::new();
     let image =
         image(&bench, "root", &[("usr/bin/it", "#!/bin/sh\n", 0o755), ("etc/a", "text", 0o640)]);
@@ -66,10 +66,8 @@ fn podman_reads_an_image_without_a_network() {
         run(podman().args(["create", "--network", "none", name])).with(0).out.trim().to_owned();
     let files = bench.path("files.tar");
     run(podman().args(["export", "--output"]).arg(&files).arg(&container)).with(0);
-    let listed =
-        run(Command::new("tar").args(["-tv", "--utc", "--numeric-owner", "-f"]).arg(&files))
-            .with(0)
-            .out;
+    let mut tar = Command::new("tar");
+    let listed = run(tar.args(["-tv", "--utc", "--numeric-owner", "-f"]).arg(&files)).with(0).out;
     let entry = |path: &str| -> Vec<String> {
         let line = listed.lines().find(|line| line.ends_with(&format!(" {path}"))).expect(path);
         line.split_whitespace().map(str::to_owned).collect()
@@ -82,7 +80,7 @@ fn podman_reads_an_image_without_a_network() {
 
 #[test]
 fn systemd_accepts_the_nightly_units() {
-    skip_unless!(needs::systemd_analyze());
+    skip_unless!(needs::program("systemd-analyze", "--version"));
     let bench = Bench::new();
     let units = ["oscost-nightly.service", "oscost-nightly.timer"].map(|name| {
         let text =
@@ -103,7 +101,7 @@ fn systemd_accepts_the_nightly_units() {
 
 #[test]
 fn nothing_in_the_nightly_service_filters_system_calls() {
-    skip_unless!(needs::systemd_analyze());
+    skip_unless!(needs::program("systemd-analyze", "--version"));
     let unit = of_repository("packaging/systemd/oscost-nightly.service");
     let mut analyze = Command::new("systemd-analyze");
     let assessed =

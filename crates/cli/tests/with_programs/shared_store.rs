@@ -9,8 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use crate::common::linux::set_mode;
 use crate::common::{
-    Bench, Said, Says, entries, finish, needs, said_by, skip_unless, started, until,
+    Bench, Said, Says, entries, finish, kill, needs, said_by, skip_unless, started, until,
 };
 use testing::postgres::{OWNER, PASSWORD, Server};
 
@@ -37,12 +38,15 @@ impl Shared {
         let shared = Self { server: Server::start("")?, bench: Bench::new() };
         let create = format!("CREATE ROLE node LOGIN PASSWORD '{NODE}'");
         shared.server.sql("postgres", &create);
-        let init = format!(
-            "store init --writer node --store {}",
-            shared.server.tcp_url(OWNER, "postgres")
-        );
-        finish(shared.bench.command(&init).env("PGPASSWORD", PASSWORD)).with(0);
+        shared.init("postgres");
         Some(shared)
+    }
+
+    /// Makes a store in this database, into which `node` may write.
+    fn init(&self, database: &str) {
+        let url = self.server.tcp_url(OWNER, database);
+        let init = format!("store init --writer node --store {url}");
+        finish(self.bench.command(&init).env("PGPASSWORD", PASSWORD)).with(0);
     }
 
     fn command(&self, arguments: &str) -> Command {
@@ -160,8 +164,7 @@ fn a_wrong_or_typed_password_is_refused_without_showing_it() {
         without_secret(finish(&mut command))
     };
     with_file().with(2).complains(&["chmod 600"]);
-    use std::os::unix::fs::PermissionsExt;
-    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("set");
+    set_mode(&file, 0o600);
     with_file().with(0);
     shared.oscost("sync --store x.sqlite").with(2).complains(&["a file needs no such command"]);
 }
@@ -197,8 +200,7 @@ fn has_all_rounds(server: &Server, database: &str, id: &str) -> bool {
 #[test]
 fn a_run_whose_server_is_killed_is_sent_later() {
     let Some(mut shared) = Shared::new() else { return };
-    let run =
-        started(shared.command(RUN).env("OSCOST_STORE", shared.server.tcp_url("node", "postgres")));
+    let run = started(&mut shared.command(RUN));
     let id = begun(&shared);
     shared.server.kill();
     let said = without_secret(said_by(run)).with(3);
@@ -260,9 +262,7 @@ fn a_run_whose_server_has_no_space_is_sent_later() {
     skip_unless!(needs::mounts());
     let Some(shared) = Shared::new() else { return };
     let disk = SmallDisk::mount(&shared.server);
-    let init =
-        format!("store init --writer node --store {}", shared.server.tcp_url(OWNER, "small"));
-    finish(shared.bench.command(&init).env("PGPASSWORD", PASSWORD)).with(0);
+    shared.init("small");
     let url = shared.server.tcp_url("node", "small");
     let command = |arguments: &str| {
         let mut command = shared.command(arguments);
@@ -302,8 +302,7 @@ fn a_killed_run_is_resumed_from_its_journal() {
     let Some(shared) = Shared::new() else { return };
     let mut run = started(&mut shared.command(&RUN.replace("2s", "30s")));
     let id = begun(&shared);
-    run.kill().expect("killed");
-    run.wait().expect("ended");
+    kill(&mut run);
     shared.oscost("sync").with(0).says(&["not finished"]);
     assert_eq!(shared.journals().iter().filter(|name| name.ends_with(".sqlite")).count(), 1);
     let shown = shared.oscost(&format!("run --resume {id}"));

@@ -75,16 +75,20 @@ pub fn socket_pair(kind: i32) -> [RawFd; 2] {
 
 /// New zeroed memory of this size in pages of the usual size: private, or `shared` with children.
 pub fn map(bytes: usize, shared: bool) -> *mut u8 {
+    let memory = map_only(bytes, shared);
+    // SAFETY: the range was mapped just now. A kernel without huge pages refuses the advice, which is not needed then.
+    unsafe { libc::madvise(memory.cast(), bytes, libc::MADV_NOHUGEPAGE) };
+    memory
+}
+
+/// New zeroed memory of this size without advice: private, or `shared` with children.
+#[inline(always)]
+pub fn map_only(bytes: usize, shared: bool) -> *mut u8 {
     let kind = if shared { libc::MAP_SHARED } else { libc::MAP_PRIVATE };
     let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, kind | libc::MAP_ANONYMOUS);
     // SAFETY: a new mapping, wherever the kernel puts it.
     let memory = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, kind, -1, 0) };
-    if memory == libc::MAP_FAILED {
-        fail("mmap");
-    }
-    // SAFETY: the range was mapped just now. A kernel without huge pages refuses the advice, which is not needed then.
-    unsafe { libc::madvise(memory, bytes, libc::MADV_NOHUGEPAGE) };
-    memory.cast()
+    if memory == libc::MAP_FAILED { fail("mmap") } else { memory.cast() }
 }
 
 /// Unmaps memory that [`map`] mapped.
@@ -94,44 +98,23 @@ pub fn unmap(memory: *mut u8, bytes: usize) {
 }
 
 /// The CPUs that the calling thread may use, ascending.
-///
-/// # Errors
-/// The error of the system call that failed.
-pub fn cpus_allowed() -> io::Result<Vec<usize>> {
-    // SAFETY: an all-zero set is empty, and the call writes no more than its size.
-    let (result, set) = unsafe {
+pub fn cpus_allowed() -> Vec<usize> {
+    // SAFETY: an all-zero set is empty, the call writes no more than its size, and all numbers are below that size.
+    unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
-        (libc::sched_getaffinity(0, size_of_val(&set), &mut set), set)
-    };
-    if result < 0 {
-        return Err(io::Error::last_os_error());
+        must("sched_getaffinity", libc::sched_getaffinity(0, size_of_val(&set), &mut set));
+        (0..libc::CPU_SETSIZE as usize).filter(|&cpu| libc::CPU_ISSET(cpu, &set)).collect()
     }
-    // SAFETY: all numbers are below the size of the set.
-    Ok((0..libc::CPU_SETSIZE as usize)
-        .filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) })
-        .collect())
 }
 
-/// Lets the calling thread run on one CPU only.
-///
-/// # Errors
-/// The error of the system call that failed.
-pub fn pin(cpu: usize) -> io::Result<()> {
-    pin_to_all(&[cpu])
-}
-
-/// Lets the calling thread run on these CPUs.
-///
-/// # Errors
-/// The error of the system call that failed.
-pub fn pin_to_all(cpus: &[usize]) -> io::Result<()> {
+/// Lets the calling thread run on these CPUs only.
+pub fn pin(cpus: &[usize]) {
     // SAFETY: an all-zero set is empty, and the numbers of the CPUs came from such a set.
-    let result = unsafe {
+    unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         cpus.iter().for_each(|&cpu| libc::CPU_SET(cpu, &mut set));
-        libc::sched_setaffinity(0, size_of_val(&set), &set)
-    };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+        must("sched_setaffinity", libc::sched_setaffinity(0, size_of_val(&set), &set));
+    }
 }
 
 /// Number of context switches of the calling thread since it began.

@@ -111,17 +111,10 @@ fn measure(
     let turn = |number: usize| {
         let own = || oscost.figure(operation).context("oscost");
         let other = || plain::run_in_child(operation, awake).context("the plain loop");
-        let (own, other) = if number.is_multiple_of(2) {
-            let other = other()?;
-            (own()?, other)
-        } else {
-            (own()?, other()?)
-        };
-        Ok(Turn {
-            oscost_ns: own.ns,
-            oscost_mean_ns: own.mean_ns,
-            plain_ns: other.ns,
-            switches: other.switches,
+        // The fields are evaluated in the order in which they stand here.
+        Ok(match number.is_multiple_of(2) {
+            true => Turn { plain: other()?, oscost: own()? },
+            false => Turn { oscost: own()?, plain: other()? },
         })
     };
     (0..turns).map(turn).collect()
@@ -129,10 +122,10 @@ fn measure(
 
 fn judge(operation: &Operation, turns: Vec<Turn>, explanations: &[Explanation]) -> Outcome {
     let of = |figure: fn(&Turn) -> f64| {
-        Ratio::of(&turns.iter().map(|turn| (figure(turn), turn.plain_ns)).collect::<Vec<_>>())
+        Ratio::of(&turns.iter().map(|turn| (figure(turn), turn.plain.ns)).collect::<Vec<_>>())
     };
-    let ratio = of(|turn| turn.oscost_ns);
-    let mean = of(|turn| turn.oscost_mean_ns.unwrap_or(turn.oscost_ns));
+    let ratio = of(|turn| turn.oscost.ns);
+    let mean = of(|turn| turn.oscost.mean_ns.unwrap_or(turn.oscost.ns));
     let explanation = explanations.iter().find(|one| is_about(one, operation)).cloned();
     Outcome::Measured { turns, ratio, mean, explanation }
 }

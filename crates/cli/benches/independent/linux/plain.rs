@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 
-use crate::linux::calls::{fail, must, pin};
+use crate::linux::calls::{must, pin};
 use crate::linux::operation::Operation;
 use crate::linux::operations;
 use crate::linux::setting::Setting;
@@ -128,14 +128,13 @@ pub fn run_in_child(operation: &Operation, awake: bool) -> anyhow::Result<Plain>
 /// switches. If `awake`, other processes keep all CPUs busy meanwhile: they compute, at the lowest priority.
 ///
 /// # Errors
-/// An error if there is no such operation, or the thread cannot be pinned.
+/// An error if there is no such operation.
 pub fn run_here(name: &str, awake: bool) -> anyhow::Result<()> {
     // SAFETY: takes two numbers.
     must("prctl", unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM as libc::c_ulong) });
     let operation = operations::all().find(|operation| operation.to_string() == name);
     let operation = operation.with_context(|| format!("no operation is called {name:?}"))?;
-    let setting =
-        Setting::new(LENGTH, std::env::current_dir()?).context("pinning to the last CPU")?;
+    let setting = Setting::new(LENGTH, std::env::current_dir()?);
     if awake {
         setting.cpus().iter().for_each(|&cpu| keep_awake(cpu));
     }
@@ -148,9 +147,7 @@ pub fn run_here(name: &str, awake: bool) -> anyhow::Result<()> {
 /// Starts a process that computes on this CPU whenever no other thread wants to run there, until this process ends.
 fn keep_awake(cpu: usize) {
     fork(|| {
-        if pin(cpu).is_err() {
-            fail("sched_setaffinity");
-        }
+        pin(&[cpu]);
         let lowest = libc::sched_param { sched_priority: 0 };
         // SAFETY: the parameters are valid.
         must("sched_setscheduler", unsafe {

@@ -42,13 +42,10 @@ pub struct Setting {
 
 impl Setting {
     /// Pins the calling thread to the last CPU that it may use, as oscost does. `folder` exists and is empty.
-    ///
-    /// # Errors
-    /// The error of the system call if the thread cannot be pinned.
-    pub fn new(length: Duration, folder: PathBuf) -> std::io::Result<Self> {
-        let setting = Self { cpus: cpus_allowed()?, length, folder };
-        pin(setting.last_cpu())?;
-        Ok(setting)
+    pub fn new(length: Duration, folder: PathBuf) -> Self {
+        let setting = Self { cpus: cpus_allowed(), length, folder };
+        pin(&[setting.last_cpu()]);
+        setting
     }
 
     /// All CPUs that the process may use.

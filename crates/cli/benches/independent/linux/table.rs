@@ -3,19 +3,17 @@
 use serde_json::{Value, json};
 
 use crate::linux::explanations::Explanation;
+use crate::linux::figure::Found;
 use crate::linux::operation::Operation;
+use crate::linux::plain::Plain;
 use crate::linux::ratio::{Ratio, geometric_mean};
 
 /// Measurements of one turn.
 pub struct Turn {
-    /// Time of one operation by oscost, in ns.
-    pub oscost_ns: f64,
-    /// Mean of all of oscost's samples in ns, if it has such a mean.
-    pub oscost_mean_ns: Option<f64>,
-    /// Time of one operation by the plain loop, in ns.
-    pub plain_ns: f64,
-    /// Context switches of the plain loop's measuring thread per operation.
-    pub switches: f64,
+    /// Result of oscost.
+    pub oscost: Found,
+    /// Result of the plain loop.
+    pub plain: Plain,
 }
 
 /// A row of the table.
@@ -70,38 +68,17 @@ pub fn print(rows: &[Row]) {
         rows.iter().map(|row| text(row.operation)).max().unwrap_or(0)
     };
     let (cases, params) = (width(|o| o.case.len()).max(9), width(|o| o.details().len()).max(6));
-    let line = |words: [&str; 9]| {
-        let [case, details, own, other, ratio, interval, mean, switches, verdict] = words;
+    let line = |case: &str, details: &str, figures: [String; 6], verdict: &str| {
+        let [own, other, ratio, interval, mean, switches] = figures;
         println!(
             "{case:cases$}  {details:params$}  {own:>9}  {other:>9}  {ratio:>6}  {interval:>13}  {mean:>6}  {switches:>8}  \
              {verdict}"
         );
     };
-    line([
-        "operation",
-        "params",
-        "oscost",
-        "plain",
-        "ratio",
-        "95 % interval",
-        "mean",
-        "switches",
-        "verdict",
-    ]);
+    let headings = ["oscost", "plain", "ratio", "95 % interval", "mean", "switches"];
+    line("operation", "params", headings.map(str::to_owned), "verdict");
     for Row { operation, outcome } in rows {
-        let [own, other, ratio, interval, mean, switches] = figures(outcome);
-        let details = operation.details();
-        line([
-            operation.case,
-            &details,
-            &own,
-            &other,
-            &ratio,
-            &interval,
-            &mean,
-            &switches,
-            outcome.verdict(),
-        ]);
+        line(operation.case, &operation.details(), figures(outcome), outcome.verdict());
     }
     println!("\n{LEGEND}");
     for Row { operation, outcome } in rows {
@@ -133,11 +110,11 @@ fn figures(outcome: &Outcome) -> [String; 6] {
     };
     let mean_of = |figure: fn(&Turn) -> f64| geometric_mean(turns.iter().map(figure));
     let means: Option<Vec<f64>> =
-        turns.iter().map(|turn| turn.oscost_mean_ns.map(|mean| mean / turn.plain_ns)).collect();
-    let switches = turns.iter().map(|turn| turn.switches).sum::<f64>() / turns.len() as f64;
+        turns.iter().map(|turn| turn.oscost.mean_ns.map(|mean| mean / turn.plain.ns)).collect();
+    let switches = turns.iter().map(|turn| turn.plain.switches).sum::<f64>() / turns.len() as f64;
     [
-        time(mean_of(|turn| turn.oscost_ns)),
-        time(mean_of(|turn| turn.plain_ns)),
+        time(mean_of(|turn| turn.oscost.ns)),
+        time(mean_of(|turn| turn.plain.ns)),
         format!("{:.3}", ratio.mean),
         format!("{:.3}..{:.3}", ratio.low, ratio.high),
         means.map_or_else(String::new, |means| format!("{:.3}", geometric_mean(means.into_iter()))),
@@ -179,10 +156,10 @@ pub fn document(rows: &[Row]) -> Value {
                 object["explanation"] = json!(explanation);
                 let turn = |turn: &Turn| {
                     json!({
-                        "oscost_ns": turn.oscost_ns,
-                        "oscost_mean_ns": turn.oscost_mean_ns,
-                        "plain_ns": turn.plain_ns,
-                        "switches": turn.switches,
+                        "oscost_ns": turn.oscost.ns,
+                        "oscost_mean_ns": turn.oscost.mean_ns,
+                        "plain_ns": turn.plain.ns,
+                        "switches": turn.plain.switches,
                     })
                 };
                 object["turns"] = turns.iter().map(turn).collect();

@@ -1,6 +1,6 @@
 //! A measuring task and its partner, as threads of one process or as processes, on one CPU or on two.
 
-use crate::linux::calls::{fail, must, pin};
+use crate::linux::calls::{must, pin};
 use crate::linux::setting::{Setting, Timed};
 
 /// Kind of a partner.
@@ -34,9 +34,7 @@ pub fn beside(
         Place::Other => setting.cpu_of_worker(1),
     };
     let partner = move || {
-        if pin(cpu).is_err() {
-            fail("sched_setaffinity");
-        }
+        pin(&[cpu]);
         loop {
             answer();
         }
@@ -49,9 +47,7 @@ pub fn beside(
         Kind::Process => {
             let child = fork(partner);
             let timed = measure();
-            // SAFETY: the process is a child of this one that has not been waited for.
-            must("kill", unsafe { libc::kill(child, libc::SIGKILL) });
-            wait(child);
+            end(child);
             timed
         }
     }
@@ -59,19 +55,33 @@ pub fn beside(
 
 /// Starts a child process that runs `work` and is killed when this process ends.
 pub fn fork(work: impl FnOnce()) -> libc::pid_t {
-    // SAFETY: the process has one thread, so that the child may do whatever this process may.
-    match must("fork", unsafe { libc::fork() }) {
-        0 => {
-            // SAFETY: takes two numbers.
-            must("prctl", unsafe {
-                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong)
-            });
-            work();
-            // SAFETY: ends the child without running its parent's exit handlers.
-            unsafe { libc::_exit(0) }
+    fork_alone(|| {
+        let signal = libc::SIGKILL as libc::c_ulong;
+        // SAFETY: takes two numbers.
+        must("prctl", unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, signal) });
+        work();
+        0
+    })
+}
+
+/// Starts a child process by fork and nothing else, which ends with the exit code that `work` returns.
+#[inline(always)]
+pub fn fork_alone(work: impl FnOnce() -> i32) -> libc::pid_t {
+    // SAFETY: either the process has one thread, so that the child may do whatever this process may, or the child only makes
+    // system calls. It ends without running its parent's exit handlers.
+    unsafe {
+        match must("fork", libc::fork()) {
+            0 => libc::_exit(work()),
+            child => child,
         }
-        child => child,
     }
+}
+
+/// Kills a child that has not been waited for.
+pub fn end(child: libc::pid_t) {
+    // SAFETY: the process is a child of this one that has not been waited for.
+    must("kill", unsafe { libc::kill(child, libc::SIGKILL) });
+    wait(child);
 }
 
 /// Waits for the end of a child and returns its status.

@@ -4,7 +4,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::linux::calls::{fail, pin, switches_of_thread};
+use crate::linux::calls::{pin, switches_of_thread};
 use crate::linux::setting::{Setting, Timed};
 
 /// Time for which workers contend before they are timed.
@@ -18,9 +18,7 @@ pub fn together(setting: &Setting, count: usize, operation: impl Fn(usize) + Syn
     let (start, timed, stop) =
         (Barrier::new(count + 1), AtomicBool::new(false), AtomicBool::new(false));
     let work = |number: usize| {
-        if pin(setting.cpu_of_worker(number)).is_err() {
-            fail("sched_setaffinity");
-        }
+        pin(&[setting.cpu_of_worker(number)]);
         start.wait();
         let (mut operations, mut switches) = (0, None);
         while !stop.load(Ordering::Relaxed) {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::common::linux::set_mode;
 use crate::common::{PROGRAM, Said, holds_within, needs, run, said_within, until};
 
 /// The coordinator's host.
@@ -41,11 +42,9 @@ impl Nodes {
             .prefix("oscost-fleet-")
             .tempdir_in("/tmp")
             .expect("a directory");
-        open_to_all(directory.path());
+        set_mode(directory.path(), 0o755);
         let prefix = format!("oc{}-{:?}-", std::process::id(), std::thread::current().id());
-        let prefix: String =
-            prefix.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
-        let prefix = prefix.replace("ThreadId", "");
+        let prefix = prefix.replace("ThreadId", "").replace(['(', ')'], "");
         let nodes = Self { directory, prefix, names: Vec::new(), daemons: Vec::new() };
         nodes.build(names)
     }
@@ -53,27 +52,24 @@ impl Nodes {
     fn build(mut self, names: &[&str]) -> Option<Self> {
         let bridge = self.namespace("sw");
         let made = run(Command::new("ip").args(["netns", "add", &bridge]));
-        if !needs::netns((made.code != Some(0)).then_some(&made.err)) {
+        if !needs::granted((made.code != Some(0)).then_some(&made.err)) {
             return None;
         }
         self.names.push("sw".to_owned());
-        ip(&["-n", &bridge, "link", "add", "br0", "type", "bridge"]);
-        ip(&["-n", &bridge, "link", "set", "br0", "up"]);
+        ip(&format!("-n {bridge} link add br0 type bridge"));
+        ip(&format!("-n {bridge} link set br0 up"));
         let all: Vec<&str> = [FRONT].iter().chain(names).copied().collect();
         let mut hosts = "127.0.0.1 localhost\n".to_owned();
         for (index, name) in all.iter().enumerate() {
             let (space, address) = (self.namespace(name), address(index));
-            ip(&["netns", "add", &space]);
+            ip(&format!("netns add {space}"));
             self.names.push((*name).to_owned());
             let link = format!("v-{name}");
-            ip(&[
-                "-n", &space, "link", "add", "eth0", "type", "veth", "peer", "name", &link,
-                "netns", &bridge,
-            ]);
-            ip(&["-n", &bridge, "link", "set", &link, "master", "br0", "up"]);
-            ip(&["-n", &space, "addr", "add", &format!("{address}/24"), "dev", "eth0"]);
-            ip(&["-n", &space, "link", "set", "eth0", "up"]);
-            ip(&["-n", &space, "link", "set", "lo", "up"]);
+            ip(&format!("-n {space} link add eth0 type veth peer name {link} netns {bridge}"));
+            ip(&format!("-n {bridge} link set {link} master br0 up"));
+            ip(&format!("-n {space} addr add {address}/24 dev eth0"));
+            ip(&format!("-n {space} link set eth0 up"));
+            ip(&format!("-n {space} link set lo up"));
             hosts += &format!("{address} {name}\n");
             for of in ["homes", "locks"] {
                 fs::create_dir_all(self.path(of).join(name)).expect("a directory");
@@ -149,9 +145,20 @@ impl Nodes {
         document["nodes"].as_array().cloned().unwrap_or_default()
     }
 
+    /// Whether the latest job has so many rows, all in this state.
+    pub fn are_all(&self, state: &str, count: usize) -> bool {
+        let rows = self.rows();
+        rows.len() == count && rows.iter().all(|row| row["state"] == state)
+    }
+
+    /// The coordinator's store.
+    pub fn store(&self) -> PathBuf {
+        self.home(FRONT).join(".local/share/oscost/store.sqlite")
+    }
+
     /// The runs in the coordinator's store: id, job and node.
     pub fn runs(&self) -> Vec<(String, String, String)> {
-        runs_in(&self.home(FRONT).join(".local/share/oscost/store.sqlite"))
+        runs_in(&self.store())
     }
 
     /// The processes in the namespace of a node, without those of daemons that this test started.
@@ -169,7 +176,7 @@ impl Nodes {
 
     /// Cuts a node from the network (`down`), or connects it again (`up`).
     pub fn link(&self, name: &str, state: &str) {
-        ip(&["-n", &self.namespace("sw"), "link", "set", &format!("v-{name}"), state]);
+        ip(&format!("-n {} link set v-{name} {state}", self.namespace("sw")));
     }
 }
 
@@ -234,13 +241,9 @@ pub fn address(index: usize) -> String {
     format!("10.83.0.{}", index + 1)
 }
 
-fn ip(arguments: &[&str]) {
-    run(Command::new("ip").args(arguments)).with(0);
-}
-
-fn open_to_all(directory: &Path) {
-    use std::os::unix::fs::PermissionsExt;
-    fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).expect("our directory");
+/// Runs `ip` with these arguments, separated by spaces.
+fn ip(arguments: &str) {
+    run(Command::new("ip").args(arguments.split(' '))).with(0);
 }
 
 /// The runs of a store: id, job and node.

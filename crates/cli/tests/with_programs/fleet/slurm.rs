@@ -1,11 +1,11 @@
 //! Nodes of a Slurm cluster: a controller on the coordinator's host, and a daemon on each node.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use super::nodes::{FRONT, Nodes, address, ended, failed_with, row, rows_of, runs_in, until_while};
-use crate::common::{Said, run, started, until};
+use crate::common::linux::set_mode;
+use crate::common::{Said, kill, run, started, until};
 
 /// Options of a run that takes little time.
 const SHORT: &str = "--budget 1s";
@@ -53,12 +53,9 @@ impl Cluster {
     /// Writes the configuration: no plugin needs control groups, accounting or a shared file system.
     fn configure(&self) {
         let path = |name: &str| self.nodes.path(name);
-        for (name, owner, mode) in
-            [("munge", "munge", 0o755), ("state", "slurm", 0o755), ("spool", "root", 0o755)]
-        {
+        for (name, owner) in [("munge", "munge"), ("state", "slurm"), ("spool", "root")] {
             fs::create_dir(path(name)).expect("a directory");
-            fs::set_permissions(path(name), fs::Permissions::from_mode(mode))
-                .expect("our directory");
+            set_mode(&path(name), 0o755);
             own(owner, &path(name).display().to_string());
         }
         let key = path("munge").join("key");
@@ -67,7 +64,7 @@ impl Cluster {
             RandomState::new().build_hasher().finish() as u8
         });
         fs::write(&key, random.take(1_024).collect::<Vec<u8>>()).expect("a key");
-        fs::set_permissions(&key, fs::Permissions::from_mode(0o400)).expect("our file");
+        set_mode(&key, 0o400);
         own("munge", &key.display().to_string());
         let [munge, state, spool] =
             ["munge", "state", "spool"].map(|name| path(name).display().to_string());
@@ -166,9 +163,7 @@ fn a_lost_node_and_a_lost_result_have_rows_and_resume_completes_them() {
         assert!(row(&rows, name)["slurm_job"].is_string());
     }
     let asked = |node: &str| {
-        let store = results::Store::open_read_only(
-            &cluster.nodes.home(FRONT).join(".local/share/oscost/store.sqlite"),
-        );
+        let store = results::Store::open_read_only(&cluster.nodes.store());
         let runs = store.expect("a store").runs().expect("runs");
         let run = runs.into_iter().find(|run| run.tags["node"] == node).expect("a run");
         run.asked.get("slow-down").cloned()
@@ -207,7 +202,7 @@ fn a_result_that_srun_loses_without_an_error_is_missed() {
     let losing = directory.join("srun");
     fs::write(&losing, "#!/bin/sh\n/usr/bin/srun \"$@\" | grep -v '\"document\"'\nexit 0\n")
         .expect("a file");
-    fs::set_permissions(&losing, fs::Permissions::from_mode(0o755)).expect("our file");
+    set_mode(&losing, 0o755);
     let path = std::env::var("PATH").unwrap_or_default();
     let once = "--slurm nodes=n[1-2] --retries 0 --json";
     let mut command = cluster.command(&format!("run clock/std-instant {SHORT} {once}"));
@@ -229,16 +224,10 @@ fn a_result_that_srun_loses_without_an_error_is_missed() {
     until("no job is left", || cluster.ask("squeue", &["-h"]).is_empty());
 
     // A coordinator that is killed leaves its jobs, and `stop` ends them.
-    let mut running = started(
-        &mut cluster
-            .command(&format!("run clock/std-instant {LONG} --budget 10m --slurm nodes=n[1-2]")),
-    );
-    until_while(&mut running, "both nodes measure", || {
-        let rows = cluster.rows();
-        rows.len() == 2 && rows.iter().all(|row| row["state"] == "measuring")
-    });
-    running.kill().expect("it runs");
-    running.wait().expect("it was started");
+    let endless = format!("run clock/std-instant {LONG} --budget 10m --slurm nodes=n[1-2]");
+    let mut running = started(&mut cluster.command(&endless));
+    until_while(&mut running, "both nodes measure", || cluster.nodes.are_all("measuring", 2));
+    kill(&mut running);
     assert_eq!(cluster.ask("squeue", &["-h"]).lines().count(), 2);
     cluster.fleet("stop").with(0);
     assert_eq!(cluster.ask("squeue", &["-h"]), "");

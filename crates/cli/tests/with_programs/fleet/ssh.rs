@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Child, Command};
 
 use super::nodes::{FRONT, Nodes, ended, failed_with, row, rows_of, runs_in, signal, until_while};
-use crate::common::{Said, run, started, until};
+use crate::common::{Said, kill, run, started, until};
 
 /// A run that takes little time.
 const SHORT: &str = "clock/std-instant --budget 1s";
@@ -83,6 +83,11 @@ impl Hosts {
         run(&mut self.command(arguments))
     }
 
+    /// Starts `oscost fleet` with these arguments.
+    fn begin(&self, arguments: &str) -> Child {
+        started(&mut self.command(arguments))
+    }
+
     /// The command `oscost fleet` with these arguments.
     fn command(&self, arguments: &str) -> Command {
         let config = PathBuf::from(self.path("ssh_config"));
@@ -154,11 +159,9 @@ fn each_host_has_a_run_or_a_reason() {
     failed_with(&without, "n1", "/nosuch");
     assert_eq!(row(&without, "n1")["attempts"], 1);
     // Only what may be over later is tried again.
-    let attempts = |name: &str| row(&rows, name)["attempts"].as_u64();
-    assert_eq!(
-        (attempts("hanging"), attempts("full"), attempts("n1")),
-        (Some(2), Some(1), Some(1))
-    );
+    for (name, count) in [("hanging", 2), ("full", 1), ("n1", 1)] {
+        assert_eq!(row(&rows, name)["attempts"], count, "{name}");
+    }
     // A host that answers again is measured by `resume`, and the others are not measured again.
     signal(hanging, libc::SIGCONT);
     let job = &stored[0].1;
@@ -179,15 +182,9 @@ fn each_host_has_a_run_or_a_reason() {
 fn a_killed_coordinator_loses_nothing_and_a_stop_ends_what_was_started() {
     let Some(hosts) = Hosts::new() else { return };
     let all = ["n1", "n2", "n3"];
-    let mut first =
-        started(&mut hosts.command(&format!("run {LONG} --budget 8s --hosts n1,n2,n3")));
-    let is_measuring = |hosts: &Hosts| {
-        let rows = hosts.nodes.rows();
-        rows.len() == 3 && rows.iter().all(|row| row["state"] == "measuring")
-    };
-    until_while(&mut first, "all nodes measure", || is_measuring(&hosts));
-    first.kill().expect("it runs");
-    first.wait().expect("it was started");
+    let mut first = hosts.begin(&format!("run {LONG} --budget 8s --hosts n1,n2,n3"));
+    until_while(&mut first, "all nodes measure", || hosts.nodes.are_all("measuring", 3));
+    kill(&mut first);
     let job = hosts.latest_job();
     hosts.fleet(&format!("status {job} --json")).with(3);
     hosts.fleet(&format!("resume {job} --json")).with(0);
@@ -207,9 +204,8 @@ fn a_killed_coordinator_loses_nothing_and_a_stop_ends_what_was_started() {
         assert_eq!(hosts.nodes.runs(), stored);
     }
 
-    let mut second =
-        started(&mut hosts.command(&format!("run {LONG} --budget 10m --hosts n1,n2,n3")));
-    until_while(&mut second, "all nodes measure", || is_measuring(&hosts));
+    let mut second = hosts.begin(&format!("run {LONG} --budget 10m --hosts n1,n2,n3"));
+    until_while(&mut second, "all nodes measure", || hosts.nodes.are_all("measuring", 3));
     // A node that measures refuses others, with the name of the one that has it.
     let job = hosts.latest_job();
     let other = hosts.fleet(&format!("run {SHORT} --hosts n1 --wait 100ms --retries 0 --json"));
@@ -227,17 +223,11 @@ fn a_killed_coordinator_loses_nothing_and_a_stop_ends_what_was_started() {
 #[test]
 fn a_node_measures_on_while_its_connection_is_lost() {
     let Some(hosts) = Hosts::new() else { return };
-    let mut running = started(
-        &mut hosts.command(&format!("run {LONG} --budget 8s --hosts n1 --retries 20 --json")),
-    );
-    let state = |hosts: &Hosts| hosts.nodes.rows().first().map(|row| row["state"].clone());
-    until_while(&mut running, "the node measures", || {
-        state(&hosts).is_some_and(|state| state == "measuring")
-    });
+    let run = format!("run {LONG} --budget 8s --hosts n1 --retries 20 --json");
+    let mut running = hosts.begin(&run);
+    until_while(&mut running, "the node measures", || hosts.nodes.are_all("measuring", 1));
     hosts.nodes.link("n1", "down");
-    until_while(&mut running, "the connection is lost", || {
-        state(&hosts).is_some_and(|state| state == "failed")
-    });
+    until_while(&mut running, "the connection is lost", || hosts.nodes.are_all("failed", 1));
     hosts.nodes.link("n1", "up");
     let rows = rows_of(&ended(running).with(0));
     let row = row(&rows, "n1");

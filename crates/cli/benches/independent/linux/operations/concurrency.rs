@@ -4,7 +4,7 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::linux::calls::{fail, pin_to_all};
+use crate::linux::calls::pin;
 use crate::linux::operation::Operation;
 use crate::linux::workers::Work;
 
@@ -23,9 +23,7 @@ pub const OPERATIONS: &[Operation] = &[
     }),
     Operation::new("concurrency/worth", worth!("threads"), |setting| {
         let job = Work::of(Duration::from_micros(100));
-        if pin_to_all(setting.cpus()).is_err() {
-            fail("sched_setaffinity");
-        }
+        pin(setting.cpus());
         setting.repeat(|| {
             let (ended, ends) = mpsc::channel();
             let mut threads: Vec<Option<JoinHandle<()>>> = Vec::new();

@@ -22,6 +22,8 @@ const DIR: (&str, &str) = ("dir", "/dev/shm");
 const EMPTY: Params = &[("size", "0"), ("files", "2000"), DIR];
 const OF_4K: Params = &[("size", "4k"), ("files", "2000"), DIR];
 
+const BUFFERED: Params = &[("mode", "buffered"), ("size", "32m"), DIR];
+
 /// A phase of file/small.
 const fn phase(metric: &'static str, params: Params, plain: fn(&Setting) -> Timed) -> Operation {
     Operation { figure: Figure::Rate(metric), ..Operation::new("file/small", params, plain) }
@@ -96,14 +98,10 @@ pub const OPERATIONS: &[Operation] = &[
             }
         })
     }),
-    Operation::new(
-        "file/sequential-read",
-        &[("mode", "buffered"), ("size", "32m"), DIR],
-        |setting| {
-            let (file, mut piece) = (written(setting, "file", LARGE), vec![1u8; MIB]);
-            setting.once(1, || (0..LARGE / MIB).for_each(|_| read(file, &mut piece)))
-        },
-    ),
+    Operation::new("file/sequential-read", BUFFERED, |setting| {
+        let (file, mut piece) = (written(setting, "file", LARGE), vec![1u8; MIB]);
+        setting.once(1, || (0..LARGE / MIB).for_each(|_| read(file, &mut piece)))
+    }),
     Operation::new("file/copy", &[("how", "read+write"), ("size", "32m"), DIR], |setting| {
         let (old, mut piece) = (written(setting, "file", LARGE), vec![1u8; 256 << 10]);
         let new = open(&c_path(&setting.folder().join("copy")), NEW);

@@ -14,6 +14,7 @@ use crate::linux::sysv;
 use crate::linux::tasks::{Kind, Place, beside};
 
 const ONE_BYTE: Params = &[("message", "1"), ("as", "processes"), ("place", "same")];
+const OF_64K: Params = &[("block", "64k"), ("as", "processes"), ("place", "other")];
 const BLOCK: usize = 64 << 10;
 
 pub const OPERATIONS: &[Operation] = &[
@@ -81,22 +82,14 @@ pub const OPERATIONS: &[Operation] = &[
             })
         })
     }),
-    Operation::new(
-        "ipc/pipe-bandwidth",
-        &[("block", "64k"), ("as", "processes"), ("place", "other")],
-        |setting| {
-            let [from, to] = pipe();
-            blocks(setting, to, from)
-        },
-    ),
-    Operation::new(
-        "ipc/unix-stream-bandwidth",
-        &[("block", "64k"), ("as", "processes"), ("place", "other")],
-        |setting| {
-            let [from, to] = socket_pair(libc::SOCK_STREAM);
-            blocks(setting, to, from)
-        },
-    ),
+    Operation::new("ipc/pipe-bandwidth", OF_64K, |setting| {
+        let [from, to] = pipe();
+        blocks(setting, to, from)
+    }),
+    Operation::new("ipc/unix-stream-bandwidth", OF_64K, |setting| {
+        let [from, to] = socket_pair(libc::SOCK_STREAM);
+        blocks(setting, to, from)
+    }),
     Operation::new("ipc/unix-connect", &[], |setting| {
         let path = setting.folder().join("socket");
         let listener = UnixListener::bind(&path).expect("a socket in the folder");

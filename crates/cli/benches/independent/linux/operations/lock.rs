@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use crate::linux::calls::{c_path, must, open, pipe, read, write};
-use crate::linux::operation::Operation;
+use crate::linux::operation::{Operation, Params};
 use crate::linux::setting::Timed;
 use crate::linux::sysv;
 use crate::linux::workers::{Work, together};
@@ -18,6 +18,9 @@ macro_rules! workers {
     };
 }
 
+const FREE: Params = &[("workers", "1"), ("as", "threads"), ("work", "none")];
+const SHARED: Params = &[("workers", "2"), ("as", "threads"), ("work", "9us")];
+
 pub const OPERATIONS: &[Operation] = &[
     Operation::new("lock/pthread-mutex", workers!("1"), |setting| {
         let mutex = PthreadMutex::new();
@@ -27,16 +30,10 @@ pub const OPERATIONS: &[Operation] = &[
         let mutex = PthreadMutex::new();
         together(setting, 2, |_| mutex.lock_and_unlock())
     }),
-    Operation::new(
-        "lock/std-mutex",
-        &[("workers", "1"), ("as", "threads"), ("work", "none")],
-        |setting| {
-            let mutex = Mutex::new(());
-            in_a_threaded_process(|| {
-                setting.repeat(|| drop(mutex.lock().expect("nobody panicked")))
-            })
-        },
-    ),
+    Operation::new("lock/std-mutex", FREE, |setting| {
+        let mutex = Mutex::new(());
+        in_a_threaded_process(|| setting.repeat(|| drop(mutex.lock().expect("nobody panicked"))))
+    }),
     Operation::new("lock/posix-sem-private", workers!("1"), |setting| {
         // SAFETY: sem_init overwrites the all-zero semaphore, which does not move.
         unsafe {
@@ -60,29 +57,21 @@ pub const OPERATIONS: &[Operation] = &[
             }
         })
     }),
-    Operation::new(
-        "lock/sysv-sem",
-        &[("workers", "1"), ("as", "threads"), ("work", "none")],
-        |setting| {
-            let set = sysv::semaphores(2);
-            setting.repeat(|| {
-                acquire(set);
-                release(set);
-            })
-        },
-    ),
-    Operation::new(
-        "lock/sysv-sem",
-        &[("workers", "2"), ("as", "threads"), ("work", "9us")],
-        |setting| {
-            let (set, work) = (sysv::semaphores(2), Work::of(Duration::from_micros(9)));
-            together(setting, 2, |_| {
-                acquire(set);
-                work.carry_out();
-                release(set);
-            })
-        },
-    ),
+    Operation::new("lock/sysv-sem", FREE, |setting| {
+        let set = sysv::semaphores(2);
+        setting.repeat(|| {
+            acquire(set);
+            release(set);
+        })
+    }),
+    Operation::new("lock/sysv-sem", SHARED, |setting| {
+        let (set, work) = (sysv::semaphores(2), Work::of(Duration::from_micros(9)));
+        together(setting, 2, |_| {
+            acquire(set);
+            work.carry_out();
+            release(set);
+        })
+    }),
     Operation::new("lock/fcntl", workers!("1"), |setting| {
         let file = open(&c_path(&setting.folder().join("file")), libc::O_RDWR | libc::O_CREAT);
         // SAFETY: all zeros are a valid range.

@@ -1,15 +1,17 @@
 //! Loads, bandwidth, page faults and calls about memory.
 
 use std::hint::black_box;
-use std::ptr::null_mut;
 use std::time::Instant;
 
-use crate::linux::calls::{fail, map, must, unmap};
-use crate::linux::operation::Operation;
+use crate::linux::calls::{fail, map, map_only, must, unmap};
+use crate::linux::operation::{Operation, Params};
 use crate::linux::setting::{Setting, Timed};
 
 const PAGE: usize = 4096;
 const LINE: usize = 64;
+
+const OF_256K: Params = &[("size", "256k"), ("stride", "64"), ("pages", "base")];
+const OF_4M: Params = &[("size", "4m"), ("stride", "64"), ("pages", "base")];
 
 macro_rules! bandwidth {
     ($op:literal) => {
@@ -19,16 +21,8 @@ macro_rules! bandwidth {
 
 pub const OPERATIONS: &[Operation] = &[
     Operation::new("memory/load-l1", &[], |setting| loads(setting, 8 << 10)),
-    Operation::new(
-        "memory/load",
-        &[("size", "256k"), ("stride", "64"), ("pages", "base")],
-        |setting| loads(setting, 256 << 10),
-    ),
-    Operation::new(
-        "memory/load",
-        &[("size", "4m"), ("stride", "64"), ("pages", "base")],
-        |setting| loads(setting, 4 << 20),
-    ),
+    Operation::new("memory/load", OF_256K, |setting| loads(setting, 256 << 10)),
+    Operation::new("memory/load", OF_4M, |setting| loads(setting, 4 << 20)),
     Operation::new("memory/bandwidth", bandwidth!("read"), |setting| {
         let buffer = Buffer::new(256 << 10);
         setting.repeat(|| {
@@ -79,11 +73,11 @@ pub const OPERATIONS: &[Operation] = &[
         })
     }),
     Operation::new("memory/mmap-munmap", &[("size", "4k"), ("touch", "no")], |setting| {
-        setting.repeat(|| unmap(map_only(PAGE), PAGE))
+        setting.repeat(|| unmap(map_only(PAGE, false), PAGE))
     }),
     Operation::new("memory/mmap-munmap", &[("size", "4k"), ("touch", "yes")], |setting| {
         setting.repeat(|| {
-            let memory = map_only(PAGE);
+            let memory = map_only(PAGE, false);
             // SAFETY: the page is mapped.
             unsafe { memory.write_volatile(1) };
             unmap(memory, PAGE);
@@ -126,15 +120,6 @@ pub const OPERATIONS: &[Operation] = &[
         })
     }),
 ];
-
-/// New memory without advice.
-fn map_only(bytes: usize) -> *mut u8 {
-    let (access, kind) =
-        (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-    // SAFETY: a new mapping, wherever the kernel puts it.
-    let memory = unsafe { libc::mmap(null_mut(), bytes, access, kind, -1, 0) };
-    if memory == libc::MAP_FAILED { fail("mmap") } else { memory.cast() }
-}
 
 /// Follows a cycle through all lines of memory of this size, in random order.
 fn loads(setting: &Setting, bytes: usize) -> Timed {

@@ -6,30 +6,24 @@ use std::net::{TcpListener, TcpStream};
 use crate::linux::calls::fail;
 use crate::linux::operation::{Operation, Params};
 use crate::linux::setting::{Setting, Timed};
-use crate::linux::tasks::{Kind, Place, beside};
+use crate::linux::tasks::{Kind, Place, beside, fork_alone};
 
 const REPLY: &[u8] = b"450 too busy\r\n";
 
 pub const OPERATIONS: &[Operation] = &[
     Operation::new("net/answer", ARCHITECTURE_THREADS, |setting| {
         answered(setting, |connection| {
-            std::thread::spawn(move || reply(connection));
+            std::thread::spawn(move || reply(&connection));
         })
     }),
     Operation::new("net/answer", ARCHITECTURE_FORK, |setting| {
         answered(setting, |connection| {
-            // SAFETY: the child writes to its socket and ends; ended children need no waiting, as the server ignores SIGCHLD.
-            unsafe {
-                libc::signal(libc::SIGCHLD, libc::SIG_IGN);
-                match libc::fork() {
-                    -1 => fail("fork"),
-                    0 => {
-                        reply(connection);
-                        libc::_exit(0)
-                    }
-                    _ => drop(connection),
-                }
-            }
+            // SAFETY: takes numbers only. Ended children need no waiting, as the server ignores SIGCHLD.
+            unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
+            fork_alone(|| {
+                reply(&connection);
+                0
+            });
         })
     }),
 ];
@@ -58,7 +52,7 @@ fn answered(setting: &Setting, serve: fn(TcpStream)) -> Timed {
     })
 }
 
-fn reply(mut connection: TcpStream) {
+fn reply(mut connection: &TcpStream) {
     if connection.write_all(REPLY).is_err() {
         fail("write");
     }

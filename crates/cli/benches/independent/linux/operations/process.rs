@@ -4,22 +4,15 @@ use std::ffi::CStr;
 use std::path::Path;
 use std::ptr::{null, null_mut};
 
-use crate::linux::calls::must;
 use crate::linux::operation::Operation;
-use crate::linux::tasks::{fork, wait};
+use crate::linux::tasks::{fork, fork_alone, wait};
 
 const EXIT_CODE: i32 = 7;
 
 pub const OPERATIONS: &[Operation] = &[
     Operation::new("process/fork", &[], |setting| {
         setting.repeat(|| {
-            // SAFETY: the child does nothing but end.
-            let child = unsafe {
-                match must("fork", libc::fork()) {
-                    0 => libc::_exit(EXIT_CODE),
-                    child => child,
-                }
-            };
+            let child = fork_alone(|| EXIT_CODE);
             assert_eq!(libc::WEXITSTATUS(wait(child)), EXIT_CODE, "the child's exit code");
         })
     }),
@@ -31,16 +24,13 @@ pub const OPERATIONS: &[Operation] = &[
         let program = if Path::new("/bin/true").exists() { c"/bin/true" } else { c"/usr/bin/true" };
         let (arguments, environment) = ([program.as_ptr(), null()], [null()]);
         setting.repeat(|| {
-            // SAFETY: the lists end with null; the child does nothing but execute the program, or end.
-            let child = unsafe {
-                match must("fork", libc::fork()) {
-                    0 => {
-                        libc::execve(program.as_ptr(), arguments.as_ptr(), environment.as_ptr());
-                        libc::_exit(EXIT_CODE)
-                    }
-                    child => child,
+            let child = fork_alone(|| {
+                // SAFETY: the lists end with null.
+                unsafe {
+                    libc::execve(program.as_ptr(), arguments.as_ptr(), environment.as_ptr());
                 }
-            };
+                EXIT_CODE
+            });
             assert_eq!(libc::WEXITSTATUS(wait(child)), 0, "the exit code of true");
         })
     }),

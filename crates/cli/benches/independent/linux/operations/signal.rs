@@ -5,9 +5,9 @@ use std::mem::zeroed;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
-use crate::linux::calls::{fail, must, pin, read};
+use crate::linux::calls::{must, pin, read};
 use crate::linux::operation::Operation;
-use crate::linux::tasks::{fork, wait};
+use crate::linux::tasks::{end, fork, fork_alone, wait};
 
 static COUNT: AtomicU64 = AtomicU64::new(0);
 /// Pid of the process to which the handler answers.
@@ -61,9 +61,7 @@ pub const OPERATIONS: &[Operation] = &[
                 }
             }
         });
-        // SAFETY: the child has not been waited for.
-        must("kill", unsafe { libc::kill(child, libc::SIGKILL) });
-        wait(child);
+        end(child);
         timed
     }),
     Operation::new("signal/sigqueue", &[], |setting| {
@@ -93,8 +91,7 @@ pub const OPERATIONS: &[Operation] = &[
     }),
     Operation::new("signal/sigchld", &[("reaped", "by-wait")], |setting| {
         setting.repeat(|| {
-            let child = fork_alone();
-            wait(child);
+            wait(fork_alone(|| 0));
         })
     }),
     Operation::new("signal/sigqueue-process", &[("place", "spread")], |setting| {
@@ -105,9 +102,7 @@ pub const OPERATIONS: &[Operation] = &[
         let own = unsafe { libc::getpid() };
         let other_cpu = setting.cpu_of_worker(1);
         let child = fork(|| {
-            if pin(other_cpu).is_err() {
-                fail("sched_setaffinity");
-            }
+            pin(&[other_cpu]);
             loop {
                 let number = take(&awaited);
                 send(own, signal, number + 1);
@@ -119,9 +114,7 @@ pub const OPERATIONS: &[Operation] = &[
             assert_eq!(take(&awaited), number + 1, "the next value");
             number += 2;
         });
-        // SAFETY: the child has not been waited for.
-        must("kill", unsafe { libc::kill(child, libc::SIGKILL) });
-        wait(child);
+        end(child);
         timed
     }),
 ];
@@ -194,16 +187,5 @@ fn take(awaited: &libc::sigset_t) -> usize {
         let mut information: libc::siginfo_t = zeroed();
         must("sigwaitinfo", libc::sigwaitinfo(awaited, &mut information));
         information.si_value().sival_ptr.addr()
-    }
-}
-
-/// Forks a child that ends at once.
-fn fork_alone() -> libc::pid_t {
-    // SAFETY: the child does nothing but end.
-    unsafe {
-        match must("fork", libc::fork()) {
-            0 => libc::_exit(0),
-            child => child,
-        }
     }
 }

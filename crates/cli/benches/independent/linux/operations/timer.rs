@@ -34,9 +34,7 @@ pub const OPERATIONS: &[Operation] = &[
         })
     }),
     Operation::new("timer/create-timer", &[], |setting| {
-        // SAFETY: all zeros mean no time and no repetition.
-        let mut hour: libc::itimerspec = unsafe { zeroed() };
-        hour.it_value.tv_sec = HOUR_S;
+        let hour = in_an_hour();
         setting.repeat(|| {
             // SAFETY: the event requests no notification; the timer is deleted once.
             unsafe {
@@ -51,9 +49,7 @@ pub const OPERATIONS: &[Operation] = &[
     }),
     Operation::new("timer/arm-timerfd", &[], |setting| {
         let timer = timerfd();
-        // SAFETY: all zeros mean no time and no repetition.
-        let mut hour: libc::itimerspec = unsafe { zeroed() };
-        hour.it_value.tv_sec = HOUR_S;
+        let hour = in_an_hour();
         setting.repeat(|| {
             let mut left = hour;
             // SAFETY: both times are valid.
@@ -82,6 +78,14 @@ pub const OPERATIONS: &[Operation] = &[
         })
     }),
 ];
+
+/// A timer's time: once, in an hour.
+fn in_an_hour() -> libc::itimerspec {
+    // SAFETY: all zeros mean no time and no repetition.
+    let mut hour: libc::itimerspec = unsafe { zeroed() };
+    hour.it_value.tv_sec = HOUR_S;
+    hour
+}
 
 fn timerfd() -> std::os::fd::RawFd {
     // SAFETY: takes numbers only.
