@@ -318,9 +318,19 @@ mod tests {
         sample.mean("time", Direction::Lower, 0.05, 0.02).unwrap()
     }
 
+    const TRIALS: usize = 400;
+
+    /// The share of the trials whose interval does not cover the logarithm `truth`.
+    fn share_missed(truth: f64, mut interval: impl FnMut() -> Ratio) -> f64 {
+        let missed = (0..TRIALS).filter(|_| {
+            let Ratio { low, high, .. } = interval();
+            !(low.ln() <= truth && truth <= high.ln())
+        });
+        missed.count() as f64 / TRIALS as f64
+    }
+
     #[test]
     fn intervals_cover_the_true_mean_also_if_all_points_err_together() {
-        const TRIALS: usize = 400;
         let mut rng = StdRng::seed_from_u64(31);
         for (points, shared, own) in
             [(1, 0.0, 0.02), (3, 0.03, 0.0), (3, 0.0, 0.02), (20, 0.03, 0.01)]
@@ -328,13 +338,11 @@ mod tests {
             let truths: Vec<f64> = vec![0.3; points];
             for (name, sample) in [("apart", sample as Simulated), ("in blocks", in_blocks)] {
                 let mut widths = 0.0;
-                let missed = (0..TRIALS).filter(|_| {
-                    let Ratio { low, high, .. } =
-                        mean(&sample(&truths, shared, own, &mut rng)).ratio;
-                    widths += (high / low).ln();
-                    !(low.ln() <= 0.3 && 0.3 <= high.ln())
+                let share = share_missed(0.3, || {
+                    let ratio = mean(&sample(&truths, shared, own, &mut rng)).ratio;
+                    widths += (ratio.high / ratio.low).ln();
+                    ratio
                 });
-                let share = missed.count() as f64 / TRIALS as f64;
                 let width = widths / TRIALS as f64;
                 println!("{points} points {name}, shared {shared}, own {own}: {share}, {width:.3}");
                 // The limit is 5 % and three standard errors of the simulation.
@@ -355,30 +363,24 @@ mod tests {
 
     #[test]
     fn intervals_cover_the_true_mean_of_points_of_different_precision() {
-        const TRIALS: usize = 400;
         let mut rng = StdRng::seed_from_u64(35);
-        let missed = (0..TRIALS).filter(|_| {
+        let share = share_missed(0.3, || {
             // A disturbance affects half of the points.
             let mut all = sample(&[0.3; 6], 0.0, 0.005, &mut rng);
             all.points.extend(sample(&[0.3; 6], 0.1, 0.01, &mut rng).points);
-            let Ratio { low, high, .. } = mean(&all).ratio;
-            !(low.ln() <= 0.3 && 0.3 <= high.ln())
+            mean(&all).ratio
         });
-        let share = missed.count() as f64 / TRIALS as f64;
         println!("different precision: {share}");
         assert!(share <= 0.05 + 3.0 * 0.011, "{share}");
     }
 
     #[test]
     fn intervals_cover_the_mean_of_the_operations_that_the_points_are_a_sample_of() {
-        const TRIALS: usize = 400;
         let mut rng = StdRng::seed_from_u64(32);
-        let missed = (0..TRIALS).filter(|_| {
+        let share = share_missed(0.5, || {
             let truths: Vec<f64> = (0..6).map(|_| 0.5 + 0.3 * noise(&mut rng)).collect();
-            let Ratio { low, high, .. } = mean(&sample(&truths, 0.01, 0.01, &mut rng)).ratio;
-            !(low.ln() <= 0.5 && 0.5 <= high.ln())
+            mean(&sample(&truths, 0.01, 0.01, &mut rng)).ratio
         });
-        let share = missed.count() as f64 / TRIALS as f64;
         assert!(share <= 0.05 + 3.0 * 0.011, "{share}");
     }
 

@@ -176,28 +176,15 @@ fn t(degrees: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::judge::Settings;
-    use crate::next_run::History;
     use crate::next_run::tests::machines::{Course, Machine};
-    use crate::{Verdict, compare};
+    use crate::next_run::tests::slow_down;
+    use crate::{Verdict, compare, next_run};
 
     fn predicted(machine: &mut Machine, count: usize, slower: f64) -> Vec<Document> {
-        let mut history = History::default();
-        let run = |_| {
-            let mut run = machine.separate_visit();
-            for result in &mut run.results {
-                let numbers = result
-                    .estimate
-                    .iter_mut()
-                    .flat_map(|e| [&mut e.median, &mut e.low, &mut e.high]);
-                let cycles =
-                    result.cycles.iter_mut().flat_map(|c| [&mut c.median, &mut c.low, &mut c.high]);
-                numbers.chain(cycles).chain(&mut result.round_values).for_each(|n| *n *= slower);
-            }
-            history.predict(&mut run);
-            history.add(&run);
-            run
-        };
-        (0..count).map(run).collect()
+        let mut runs: Vec<Document> = (0..count).map(|_| machine.separate_visit()).collect();
+        let results = runs.iter_mut().flat_map(|run| &mut run.results);
+        results.for_each(|result| slow_down(result, slower));
+        next_run::tests::predicted(&runs)
     }
 
     fn width(result: &CaseResult) -> f64 {

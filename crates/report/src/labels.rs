@@ -174,10 +174,8 @@ mod tests {
             ("lock/none", &[("pinned", "yes")]),
             ("lock/none", &[]),
         ]);
-        assert_eq!(
-            shortened(&list, 26),
-            ["spin{as=threads,workers=4}", "none{pinned=yes}", "none"]
-        );
+        let full = ["spin{as=threads,workers=4}", "none{pinned=yes}", "none"];
+        assert_eq!(shortened(&list, 26), full);
         assert_eq!(shortened(&list, 25), ["spin threads workers=4", "none pinned=yes", "none"]);
         assert_eq!(list[0].with_area(), "lock/spin{as=threads,workers=4}");
         assert_eq!(labels(&[("loose", &[])])[0].with_area(), "loose");

@@ -68,17 +68,7 @@ pub(crate) fn measured(case: &str, median: f64) -> CaseResult {
         outcome: Outcome::Measured,
         reason: None,
         estimate: Some(Estimate { median, low: median - 1.0, high: median + 2.0, level: 0.95 }),
-        next_run: Some(NextRun {
-            low: median - 3.0,
-            high: median + 4.0,
-            level: 0.95,
-            deviation: 0.01,
-            degrees: 7.5,
-            visits: 14,
-            boots: 3,
-            days: 9,
-            source: Source::Visits,
-        }),
+        next_run: Some(next_run([median - 3.0, median + 4.0], 0.01)),
         this_machine: Some(Interval { median, low: median - 0.5, high: median + 1.0 }),
         seen: Some(Distribution {
             min: 160.0,
@@ -124,28 +114,26 @@ pub(crate) fn measured(case: &str, median: f64) -> CaseResult {
     }
 }
 
+/// What is known of the next run, from fourteen visits.
+pub(crate) fn next_run([low, high]: [f64; 2], deviation: f64) -> NextRun {
+    NextRun {
+        low,
+        high,
+        level: 0.95,
+        deviation,
+        degrees: 7.5,
+        visits: 14,
+        boots: 3,
+        days: 9,
+        source: Source::Visits,
+    }
+}
+
 pub(crate) fn unsupported(case: &str) -> CaseResult {
     CaseResult {
         outcome: Outcome::Unsupported,
         reason: Some("no SysV IPC,\nsays \"the sandbox\"".to_owned()),
-        params: BTreeMap::new(),
-        estimate: None,
-        cycles: None,
-        frequency_slope: None,
-        cpus: Vec::new(),
-        seen: None,
-        quiet_share: None,
-        quiet_quartiles: None,
-        rounds: 0,
-        samples: 0,
-        converged: None,
-        per_op: None,
-        reference: None,
-        round_values: Vec::new(),
-        round_starts_ms: Vec::new(),
-        all_round_values: Vec::new(),
-        all_round_starts_ms: Vec::new(),
-        ..measured(case, 0.0)
+        ..CaseResult::blank(case, BTreeMap::new(), "time", "ns/op", Direction::Lower)
     }
 }
 

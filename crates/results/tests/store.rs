@@ -5,7 +5,7 @@ mod battery;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode};
 
-use results::{CaseResult, Direction, Outcome, RoundRow, RunInfo, Store};
+use results::{CaseResult, Direction, Outcome, RoundRow, Store};
 
 const STORE: &str = "store.sqlite";
 const PROCESSES: usize = 4;
@@ -39,17 +39,7 @@ fn main() -> ExitCode {
 /// Begins a run and adds its rounds.
 fn one_process(path: &Path, id: &str) {
     let mut store = Store::open(path).expect("opens");
-    let run = RunInfo {
-        id: id.to_owned(),
-        started: "2026-11-21T20:36:55Z".to_owned(),
-        finished: None,
-        seed: 1,
-        oscost: "0.1.0".to_owned(),
-        tags: Default::default(),
-        asked: Default::default(),
-        core_clock_ghz: None,
-        area_seconds: Default::default(),
-    };
+    let run = battery::run(id, "2026-11-21T20:36:55Z");
     store.begin_run(&run, &Default::default(), "{}").expect("begins");
     for seq in 0..if id == ENDLESS { u64::MAX } else { ROUNDS } {
         store.add_round(id, &round(seq)).expect("stored");
@@ -62,13 +52,9 @@ fn one_process(path: &Path, id: &str) {
 /// A round whose output begins uniquely and is longer than a page.
 fn round(seq: u64) -> RoundRow {
     RoundRow {
-        seq,
         case: format!("lock/futex-{seq}"),
-        params: Default::default(),
-        kind: "round".to_owned(),
-        outcome: "done".to_owned(),
-        started_ms: 0,
         lines: (0..3_000).map(|n| format!("{}\n", seq * n)).collect(),
+        ..battery::round(seq)
     }
 }
 

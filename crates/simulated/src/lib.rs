@@ -146,6 +146,12 @@ impl<const N: usize> AsPoint for (&str, [(&str, &str); N]) {
     }
 }
 
+impl AsPoint for (&str, &BTreeMap<String, String>) {
+    fn point(self) -> PointKey {
+        PointKey { case: self.0.to_owned(), params: self.1.clone() }
+    }
+}
+
 impl AsPoint for &PointKey {
     fn point(self) -> PointKey {
         self.clone()
@@ -170,6 +176,23 @@ pub fn figure_of(
         rounds: rounds.len() as u32,
         round_values: rounds,
         ..CaseResult::blank(&case, params, metric, unit, better)
+    }
+}
+
+/// A figure at a point whose `rounds` lie evenly within `relative` of `value`, in an order that `step` and `first` give.
+pub fn evenly(
+    point: impl AsPoint,
+    metric: (&str, &str, Direction),
+    [value, relative]: [f64; 2],
+    [rounds, step, first]: [usize; 3],
+) -> CaseResult {
+    let half_width = value.abs() * relative;
+    let place = |i: usize| ((i * step + first) % rounds) as f64 / (rounds - 1) as f64;
+    let round = |i: usize| value + half_width * (2.0 * place(i) - 1.0);
+    let (low, high) = (value - half_width, value + half_width);
+    CaseResult {
+        estimate: Some(Estimate { median: value, low, high, level: 0.95 }),
+        ..figure_of(point, metric, (0..rounds).map(round).collect())
     }
 }
 
@@ -198,7 +221,11 @@ pub fn run_summary(id: &str) -> RunSummary {
 
 /// A time that a system lacks.
 pub fn unsupported(point: impl AsPoint, reason: &str) -> CaseResult {
-    let outcome = Outcome::Unsupported;
+    ended(point, Outcome::Unsupported, reason)
+}
+
+/// A time that was not measured, and why.
+pub fn ended(point: impl AsPoint, outcome: Outcome, reason: &str) -> CaseResult {
     CaseResult { outcome, reason: Some(reason.to_owned()), ..blank(point) }
 }
 

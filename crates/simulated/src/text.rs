@@ -1,9 +1,11 @@
 //! Checks of a text on a page of some width, and arbitrary doubts in it.
 
+use std::collections::BTreeMap;
+
 use measure::Doubt;
 use measure::doubt::Axis;
 use proptest::prelude::*;
-use results::{CaseResult, Outcome};
+use results::{CaseResult, Direction, Estimate, Outcome};
 use unicode_width::UnicodeWidthStr;
 
 /// Short and long doubts, some of which are listed beside the tables.
@@ -15,6 +17,28 @@ pub fn any_doubt() -> impl Strategy<Value = Doubt> {
         "[a-z ]{1,90}".prop_map(|reason| Doubt::Emulated { reason }),
         "[a-z ]{1,90}".prop_map(|lowest| Doubt::MayLieBelow { axis: Axis::Work, lowest }),
     ]
+}
+
+/// A nameless time of any size, or what a point ended with instead and why; with some doubts.
+pub fn any_ending() -> impl Strategy<Value = CaseResult> {
+    use Outcome::{Failed, Implausible, Measured, TimedOut, Unsupported};
+    const OUTCOMES: [Outcome; 5] = [Measured, Unsupported, Failed, TimedOut, Implausible];
+    let estimate = (-3.0f64..12.0, 0.0f64..2.0, 0.0f64..2.0);
+    let doubts = prop::collection::vec(any_doubt(), 0..3);
+    (estimate, prop::sample::select(&OUTCOMES[..]), "\\PC{0,90}", doubts).prop_map(
+        |((exponent, below, above), outcome, reason, doubts)| {
+            let measured = outcome == Measured;
+            let median = 10f64.powf(exponent);
+            let (low, high) = (median * (1.0 - below), median * (1.0 + above));
+            CaseResult {
+                outcome,
+                reason: (!measured).then_some(reason),
+                estimate: measured.then_some(Estimate { median, low, high, level: 0.95 }),
+                doubts,
+                ..CaseResult::blank("", BTreeMap::new(), "time", "ns/op", Direction::Lower)
+            }
+        },
+    )
 }
 
 /// The text without its ANSI sequences.

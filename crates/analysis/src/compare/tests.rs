@@ -1,15 +1,14 @@
-use std::collections::BTreeMap;
-
 use measure::Doubt;
-use measure::stats::median;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use results::{Direction, Estimate, FrequencySlope, Interval, NextRun, Reference, Source};
+use results::{Direction, Estimate, FrequencySlope, Interval, Reference};
 
 use super::*;
 use crate::frequency::{Frequencies, cpu_differences};
 use crate::verdict::Verdict;
-use simulated::noise;
+use simulated::{
+    AsPoint, figure_of, next_run, noise, rounds_of, run_info, unsupported, with_extremes,
+};
 use systems::in_turn;
 
 mod blocks;
@@ -17,26 +16,25 @@ mod simulation;
 mod systems;
 
 fn result(case: &str, round_values: Vec<f64>) -> CaseResult {
-    let mut sorted = round_values.clone();
-    let median = median(&mut sorted);
-    let (low, high) = (sorted[0], sorted[sorted.len() - 1]);
-    CaseResult {
-        estimate: Some(Estimate { median, low, high, level: 0.95 }),
-        rounds: round_values.len() as u32,
-        round_values,
-        ..CaseResult::blank(case, BTreeMap::new(), "time", "ns/op", Direction::Lower)
-    }
+    with_extremes(rounds_of(case, &round_values))
 }
+
+/// A figure of this metric, of which less is better.
+fn lower(point: impl AsPoint, metric: &str, unit: &str, rounds: Vec<f64>) -> CaseResult {
+    with_extremes(figure_of(point, (metric, unit, Direction::Lower), rounds))
+}
+
+fn higher(point: impl AsPoint, metric: &str, unit: &str, rounds: Vec<f64>) -> CaseResult {
+    with_extremes(figure_of(point, (metric, unit, Direction::Higher), rounds))
+}
+
+/// Servers at four connections.
+const SERVERS: (&str, [(&str, &str); 1]) = ("net/answer", [("connections", "4")]);
 
 fn run(results: Vec<CaseResult>) -> Document {
     simulated::areas::install();
-    let mut document = results::parse_document(
-        r#"{"schema":1,"run":{"id":"x","started":"2026-11-21T00:00:00Z","seed":1,"oscost":"0","area_seconds":{}},
-            "machine":{"release":"6.1"},"results":[]}"#,
-    )
-    .unwrap();
-    document.results = results;
-    known(document, BETWEEN)
+    let machine = [("release".to_owned(), "6.1".into())].into_iter().collect();
+    known(Document { schema: results::SCHEMA, run: run_info("x"), machine, results }, BETWEEN)
 }
 
 /// Deviation of figures between visits on a machine whose runs are known to agree, as a share.
@@ -48,20 +46,9 @@ fn known(mut run: Document, between: f64) -> Document {
         let Some(Estimate { low, high, level, .. }) = result.estimate else { continue };
         let degrees = f64::from(result.rounds.max(2)) - 1.0;
         let t = measure::stats::t_quantile(1.0 - (1.0 - level) / 2.0, degrees);
-        result.next_run = Some(NextRun {
-            low,
-            high,
-            level,
-            deviation: match low > 0.0 {
-                true => ((high / low).ln() / 2.0 / t).hypot(between),
-                false => 0.0,
-            },
-            degrees: 1e3,
-            visits: 1_000,
-            boots: 1,
-            days: 1,
-            source: Source::Visits,
-        });
+        let own = if low > 0.0 { (high / low).ln() / 2.0 / t } else { 0.0 };
+        let deviation = if low > 0.0 { own.hypot(between) } else { 0.0 };
+        result.next_run = Some(next_run([low, high], deviation, 1e3, 1_000));
     }
     run
 }
@@ -76,34 +63,44 @@ fn rounds(center: f64, spread: f64, n: usize, salt: usize) -> Vec<f64> {
         .collect()
 }
 
+fn compared(base: &Document, new: &Document) -> Vec<Compared> {
+    compare(base, new, &Settings::default())
+}
+
+fn first(base: &Document, new: &Document) -> Compared {
+    compared(base, new).remove(0)
+}
+
+fn verdicts(base: Vec<CaseResult>, new: Vec<CaseResult>) -> Vec<Verdict> {
+    compared(&run(base), &run(new)).iter().map(|row| row.verdict).collect()
+}
+
 fn verdict(base: Vec<f64>, new: Vec<f64>) -> Verdict {
-    let (base, new) = (run(vec![result("a/b", base)]), run(vec![result("a/b", new)]));
-    compare(&base, &new, &Settings::default())[0].verdict
+    verdicts(vec![result("a/b", base)], vec![result("a/b", new)])[0]
 }
 
 #[test]
 fn three_percent_is_found_and_chance_is_not() {
-    let base = rounds(165.0, 0.01, 12, 1);
-    assert_eq!(verdict(base.clone(), rounds(165.0 * 1.03, 0.01, 12, 2)), Verdict::Slower);
-    assert_eq!(verdict(base.clone(), rounds(165.0 * 0.97, 0.01, 12, 2)), Verdict::Faster);
-    assert_eq!(verdict(base.clone(), rounds(165.0, 0.01, 12, 2)), Verdict::Same);
-    assert_eq!(verdict(base, rounds(165.0, 0.5, 12, 2)), Verdict::CannotTell);
+    let base = || rounds(165.0, 0.01, 12, 1);
+    assert_eq!(verdict(base(), rounds(165.0 * 1.03, 0.01, 12, 2)), Verdict::Slower);
+    assert_eq!(verdict(base(), rounds(165.0 * 0.97, 0.01, 12, 2)), Verdict::Faster);
+    assert_eq!(verdict(base(), rounds(165.0, 0.01, 12, 2)), Verdict::Same);
+    assert_eq!(verdict(base(), rounds(165.0, 0.5, 12, 2)), Verdict::CannotTell);
+    // Few rounds may agree by chance.
+    let of_few = |n: usize| verdict(rounds(100.0, 1e-4, n, 1), rounds(110.0, 1e-4, n, 2));
+    assert_eq!((of_few(5), of_few(6)), (Verdict::CannotTell, Verdict::Slower));
+    let drifted = [rounds(100.0, 1e-3, 6, 1), rounds(110.0, 1e-3, 30, 2)].concat();
+    assert_ne!(verdict(drifted, rounds(100.0, 1e-3, 12, 3)), Verdict::Same);
 }
 
 #[test]
 fn equivalent_metrics_are_compared_once() {
-    let metrics = |case: &str| {
-        let all = ["time", "rate", "server-cpu", "reply-p99"].map(|metric| CaseResult {
-            metric: metric.to_owned(),
-            params: BTreeMap::from([("connections".to_owned(), "4".to_owned())]),
-            ..result(case, rounds(100.0, 0.01, 6, 1))
-        });
-        let run = run(all.to_vec());
-        let rows = compare(&run, &run, &Settings::default());
-        rows.into_iter().map(|row| row.metric).collect::<Vec<_>>()
-    };
-    assert_eq!(metrics("net/answer"), ["time", "server-cpu", "reply-p99"]);
-    assert_eq!(metrics("lock/futex"), ["time", "server-cpu", "reply-p99"]);
+    for case in ["net/answer", "lock/futex"] {
+        let of = |metric| lower((case, SERVERS.1), metric, "ns/op", rounds(100.0, 0.01, 6, 1));
+        let run = run(["time", "rate", "server-cpu", "reply-p99"].map(of).to_vec());
+        let metrics = compared(&run, &run).into_iter().map(|row| row.metric);
+        assert_eq!(metrics.collect::<Vec<_>>(), ["time", "server-cpu", "reply-p99"], "{case}");
+    }
 }
 
 #[test]
@@ -153,14 +150,6 @@ fn runs_that_say_nothing_of_the_next_are_as_uncertain_as_the_widest_machine() {
     assert_eq!(first(&of(100.0), &of(200.0)).verdict, Verdict::Slower);
 }
 
-fn compared(base: &Document, new: &Document) -> Vec<Compared> {
-    compare(base, new, &Settings::default())
-}
-
-fn first(base: &Document, new: &Document) -> Compared {
-    compared(base, new).remove(0)
-}
-
 #[test]
 fn a_machine_that_ran_at_another_speed_is_no_verdict() {
     let with_speed = |time: f64, alu: f64| {
@@ -184,24 +173,17 @@ fn another_steady_mode_of_the_same_operation_is_no_verdict() {
         result.quiet_quartiles = Some([3.9, 5.0]);
         run(vec![result])
     };
-    let (base, new) = (with_modes(3.9), with_modes(4.18));
-    let row = &compare(&base, &new, &Settings::default())[0];
-    assert_eq!(row.verdict, Verdict::CannotTell);
+    assert_eq!(first(&with_modes(3.9), &with_modes(4.18)).verdict, Verdict::CannotTell);
 }
 
 #[test]
 fn a_time_that_the_generator_held_back_is_a_verdict_only_for_the_faster_side() {
-    let of = |metric: &str, value: f64| CaseResult {
-        metric: metric.to_owned(),
-        better: if metric == "rate" { Direction::Higher } else { Direction::Lower },
-        params: BTreeMap::from([("connections".to_owned(), "4".to_owned())]),
-        ..result("net/answer", rounds(value, 1e-3, 12, 1))
-    };
-    let all =
-        |rate: f64, cpu: f64| vec![of("time", 1e9 / rate), of("rate", rate), of("server-cpu", cpu)];
-    let verdicts = |base: Vec<CaseResult>, new: Vec<CaseResult>| {
-        let compared = compare(&run(base), &run(new), &Settings::default());
-        compared.into_iter().map(|row| row.verdict).collect::<Vec<_>>()
+    let all = |rate: f64, cpu: f64| {
+        vec![
+            lower(SERVERS, "time", "ns/op", rounds(1e9 / rate, 1e-3, 12, 1)),
+            higher(SERVERS, "rate", "ns/op", rounds(rate, 1e-3, 12, 1)),
+            lower(SERVERS, "server-cpu", "ns/op", rounds(cpu, 1e-3, 12, 1)),
+        ]
     };
     let (base, mut new) = (all(50e3, 10e3), all(60e3, 8e3));
     let [faster, better] = [Verdict::Faster, Verdict::Better];
@@ -210,7 +192,7 @@ fn a_time_that_the_generator_held_back_is_a_verdict_only_for_the_faster_side() {
     assert_eq!(verdicts(base.clone(), new.clone()), [faster, better], "at least as fast");
     let [slower, worse] = [Verdict::Slower, Verdict::Worse];
     assert_eq!(verdicts(new.clone(), base.clone()), [slower, worse]);
-    let row = &compare(&run(base.clone()), &run(new.clone()), &Settings::default())[0];
+    let row = first(&run(base.clone()), &run(new.clone()));
     assert!(row.note.starts_with("at least"), "{row:?}");
     // The limited side is the slower one: the server itself may be faster.
     let mut limited = base.clone();
@@ -222,26 +204,19 @@ fn a_time_that_the_generator_held_back_is_a_verdict_only_for_the_faster_side() {
 #[test]
 fn points_disturbed_throughout_get_a_verdict_beyond_what_a_disturbance_explains() {
     let of_time = |time: f64| result("a/b", rounds(time, 1e-3, 12, 1));
-    let settings = Settings::default();
-    let expected = [
-        (40.0, Verdict::Faster),
-        (60.0, Verdict::CannotTell),
-        (100.0, Verdict::CannotTell),
-        (190.0, Verdict::CannotTell),
-        (300.0, Verdict::Slower),
-    ];
-    for (time, verdict) in expected {
+    let [faster, slower, open] = [Verdict::Faster, Verdict::Slower, Verdict::CannotTell];
+    for (time, verdict) in
+        [(40.0, faster), (60.0, open), (100.0, open), (190.0, open), (300.0, slower)]
+    {
         let (base, mut new) = (run(vec![of_time(100.0)]), of_time(time));
         new.disturbed = true;
         let new = run(vec![new]);
         for (base, new) in [(&base, &new), (&new, &base)] {
-            let row = &compare(base, new, &settings)[0];
-            let is_difference = verdict != Verdict::CannotTell;
-            assert_eq!(row.verdict.is_difference(), is_difference, "{time}: {}", row.note);
+            let row = first(base, new);
+            assert_eq!(row.verdict.is_difference(), verdict != open, "{time}: {}", row.note);
             assert!(row.note.contains("rounds were quiet"), "{time}: {}", row.note);
         }
-        let row = compare(&base, &new, &settings).remove(0);
-        assert_eq!(row.verdict, verdict);
+        assert_eq!(first(&base, &new).verdict, verdict);
     }
 }
 
@@ -252,7 +227,6 @@ fn few_quiet_rounds_get_a_verdict_beyond_what_a_disturbance_explains() {
         result.all_round_values = rounds(time * 1.1, 0.2, all, 1);
         run(vec![result])
     };
-    let of = |base: &Document, new: &Document| compare(base, new, &Settings::default()).remove(0);
     let many = run(vec![result("a/b", rounds(100.0, 1e-3, 12, 2))]);
     for (base, new, verdict, why) in [
         (&few(100.0, 8), &few(300.0, 8), Verdict::Slower, "few rounds were quiet"),
@@ -262,35 +236,21 @@ fn few_quiet_rounds_get_a_verdict_beyond_what_a_disturbance_explains() {
         (&many, &few(190.0, 5), Verdict::CannotTell, "3 rounds are too few"),
         (&many, &few(300.0, 5), Verdict::Slower, "few rounds, but it is more than a factor of 2"),
     ] {
-        let row = of(base, new);
+        let row = first(base, new);
         assert_eq!(row.verdict, verdict, "{}", row.note);
         assert!(row.note.starts_with(why), "{}", row.note);
     }
 }
 
 #[test]
-fn a_run_that_drifted_is_no_verdict() {
-    let mut drifted = rounds(100.0, 1e-3, 6, 1);
-    drifted.extend(rounds(110.0, 1e-3, 30, 2));
-    let row_verdict = verdict(drifted, rounds(100.0, 1e-3, 12, 3));
-    assert_ne!(row_verdict, Verdict::Same);
-}
-
-#[test]
 fn results_without_a_counterpart_have_a_reason() {
-    let mut unsupported = result("a/b", vec![1.0, 2.0]);
-    unsupported.outcome = Outcome::Unsupported;
-    unsupported.estimate = None;
-    unsupported.reason = Some("no such call".into());
-    let missing = run(vec![unsupported]);
+    let missing = run(vec![unsupported("a/b", "no such call")]);
     let measured = run(vec![result("a/b", vec![1.0, 2.0])]);
-    let settings = Settings::default();
-    let row = &compare(&measured, &missing, &settings)[0];
+    let row = first(&measured, &missing);
     assert_eq!(row.verdict, Verdict::NotComparable);
     assert_eq!(row.note, "unsupported in the new run: no such call");
-    assert_eq!(compare(&missing, &missing, &settings), []);
-    let row = &compare(&run(vec![]), &measured, &settings)[0];
-    assert_eq!(row.note, "the base run did not measure it");
+    assert_eq!(compared(&missing, &missing), []);
+    assert_eq!(first(&run(vec![]), &measured).note, "the base run did not measure it");
 }
 
 #[test]
@@ -298,11 +258,8 @@ fn facts_in_which_runs_differ_are_listed() {
     let (base, mut new) = (run(vec![]), run(vec![]));
     new.machine.insert("release".into(), "6.2".into());
     new.machine.insert("load".into(), "9".into());
-    let found = also_differs(&[&base, &new], &["release", "cpu"]);
-    assert_eq!(
-        found,
-        [Difference { key: "release".into(), values: vec!["6.1".into(), "6.2".into()] }]
-    );
+    let differs = Difference { key: "release".into(), values: vec!["6.1".into(), "6.2".into()] };
+    assert_eq!(also_differs(&[&base, &new], &["release", "cpu"]), [differs]);
 }
 
 /// A run on a known CPU at `ghz`, with cycles: an operation of `cycles` takes `cycles / ghz` ns.
@@ -312,8 +269,8 @@ fn run_at(ghz: f64, cycles: &[(&str, Vec<f64>)]) -> Document {
         let estimate = result.estimate.unwrap();
         let [median, low, high] = [estimate.median, estimate.low, estimate.high].map(|ns| ns * ghz);
         result.cycles = Some(Interval { median, low, high });
-        result.reference =
-            Some(Reference { alu: 2000.0 / ghz, chase: 2560.0 / ghz, chain: 900.0 / ghz });
+        let [alu, chase, chain] = [2000.0, 2560.0, 900.0].map(|cycles| cycles / ghz);
+        result.reference = Some(Reference { alu, chase, chain });
         result
     };
     let mut run = run(cycles.iter().map(with_cycles).collect());
@@ -401,11 +358,9 @@ fn samples_far_apart_do_not_hide_what_all_of_them_share() {
 fn a_run_is_the_same_as_itself() {
     let mut disturbed = result("a/disturbed", rounds(100.0, 0.5, 6, 1));
     disturbed.disturbed = true;
-    let mut saturated = result("net/answer", rounds(100.0, 0.5, 6, 1));
-    saturated.params.insert("connections".to_owned(), "4".to_owned());
+    let mut saturated = lower(SERVERS, "time", "ns/op", rounds(100.0, 0.5, 6, 1));
     saturated.doubts.push(Doubt::ClientSaturated);
-    let mut none = result("a/zero", vec![0.0; 6]);
-    none.metric = "errors".to_owned();
+    let none = lower("a/zero", "errors", "ns/op", vec![0.0; 6]);
     let mut failed = result("a/failed", vec![1.0]);
     failed.round_values.clear();
     (failed.outcome, failed.estimate) = (Outcome::Failed, None);
@@ -440,16 +395,13 @@ fn run_of(time: f64) -> Document {
 
 #[test]
 fn a_disturbance_applies_to_all_metrics_of_a_point() {
-    let of = |metric: &str, value: f64| CaseResult {
-        metric: metric.to_owned(),
-        better: if metric.ends_with("rate") { Direction::Higher } else { Direction::Lower },
-        unit: if metric.ends_with("rate") { "files/s" } else { "ns" }.to_owned(),
-        ..result("file/small", rounds(value, 1e-3, 8, 1))
-    };
-    let point =
-        |value: f64| ["time", "create-rate", "create-p99"].map(|metric| of(metric, value)).to_vec();
-    let verdicts = |base: Vec<CaseResult>, new: Vec<CaseResult>| -> Vec<Verdict> {
-        compared(&run(base), &run(new)).iter().map(|row| row.verdict).collect()
+    let point = |value: f64| {
+        let rounds = || rounds(value, 1e-3, 8, 1);
+        vec![
+            lower("file/small", "time", "ns", rounds()),
+            higher("file/small", "create-rate", "files/s", rounds()),
+            lower("file/small", "create-p99", "ns", rounds()),
+        ]
     };
     let expected = [Verdict::Slower, Verdict::Better, Verdict::Worse];
     assert_eq!(verdicts(point(100.0), point(110.0)), expected);
@@ -468,17 +420,13 @@ fn a_disturbance_applies_to_all_metrics_of_a_point() {
 
 #[test]
 fn a_receiver_that_held_mail_back_is_no_verdict_on_the_sender() {
-    let of = |metric: &str, value: f64, better: Direction| CaseResult {
-        metric: metric.to_owned(),
-        better,
-        ..result("mail/send", rounds(value, 1e-3, 8, 1))
-    };
     let all = |value: f64| {
+        let rounds = |value: f64| rounds(value, 1e-3, 8, 1);
         vec![
-            of("time", value, Direction::Lower),
-            of("transactions", 1e9 / value, Direction::Higher),
-            of("data-p99", value, Direction::Lower),
-            of("sender-cpu", value, Direction::Lower),
+            lower("mail/send", "time", "ns/op", rounds(value)),
+            higher("mail/send", "transactions", "ns/op", rounds(1e9 / value)),
+            lower("mail/send", "data-p99", "ns/op", rounds(value)),
+            lower("mail/send", "sender-cpu", "ns/op", rounds(value)),
         ]
     };
     let mut new = all(110.0);
@@ -492,12 +440,7 @@ fn a_receiver_that_held_mail_back_is_no_verdict_on_the_sender() {
 
 #[test]
 fn figures_that_may_be_zero_are_compared_by_their_difference() {
-    let errors = |values: Vec<f64>| {
-        let mut result = result("net/answer", values);
-        result.params.insert("connections".to_owned(), "4".to_owned());
-        (result.metric, result.unit) = ("errors".to_owned(), "share".to_owned());
-        run(vec![result])
-    };
+    let errors = |values: Vec<f64>| run(vec![lower(SERVERS, "errors", "share", values)]);
     let none = || errors(vec![0.0; 8]);
     let some = errors(rounds(0.1, 0.01, 8, 1));
     let mut other = none();
@@ -515,8 +458,7 @@ fn equal_facts_are_the_same_on_a_disturbed_machine_too() {
     let of = |id: &str, step: f64| {
         let mut time = result("clock/std-instant", rounds(28.0, 1e-3, 8, 1));
         time.disturbed = true;
-        let mut fact = result("clock/std-instant", vec![step]);
-        (fact.metric, fact.unit) = ("step".to_owned(), "ns".to_owned());
+        let mut fact = lower("clock/std-instant", "step", "ns", vec![step]);
         fact.round_values.clear();
         let mut run = run(vec![time, fact]);
         run.run.id = id.to_owned();
@@ -528,29 +470,17 @@ fn equal_facts_are_the_same_on_a_disturbed_machine_too() {
 
 #[test]
 fn a_step_of_rounding_is_no_difference() {
-    let of = |values: Vec<f64>| {
-        let mut result = result("clock/std-instant", values);
-        (result.metric, result.unit) = ("granularity".to_owned(), "ns".to_owned());
-        run(vec![result])
-    };
-    assert_eq!(first(&of(vec![29.0; 8]), &of(vec![30.0; 8])).verdict, Verdict::CannotTell);
-    assert_eq!(first(&of(vec![29.0; 8]), &of(vec![58.0; 8])).verdict, Verdict::Worse);
-}
-
-#[test]
-fn few_rounds_that_agree_by_chance_are_no_difference() {
-    let verdict = |n: usize| verdict(rounds(100.0, 1e-4, n, 1), rounds(110.0, 1e-4, n, 2));
-    assert_eq!(verdict(5), Verdict::CannotTell);
-    assert_eq!(verdict(6), Verdict::Slower);
+    let of = |step| run(vec![lower("clock/std-instant", "granularity", "ns", vec![step; 8])]);
+    assert_eq!(first(&of(29.0), &of(30.0)).verdict, Verdict::CannotTell);
+    assert_eq!(first(&of(29.0), &of(58.0)).verdict, Verdict::Worse);
 }
 
 #[test]
 fn derived_metrics_are_not_compared() {
-    let mut law = result("concurrency/degree", rounds(0.1, 0.01, 8, 1));
-    law.metric = "amdahl-serial".to_owned();
-    let mut from = result("net/answer", rounds(0.1, 0.01, 8, 1));
-    from.metric = "faster-from".to_owned();
-    let mut neither = result("mail/send", rounds(0.1, 0.01, 8, 1));
+    let rounds = || rounds(0.1, 0.01, 8, 1);
+    let law = lower("concurrency/degree", "amdahl-serial", "ns/op", rounds());
+    let from = lower("net/answer", "faster-from", "ns/op", rounds());
+    let mut neither = result("mail/send", rounds());
     neither.better = Direction::Neither;
     let run = run(vec![law, from, neither]);
     assert_eq!(compared(&run, &run), []);

@@ -6,6 +6,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use results::{Interval, RunSummary, StoredPrediction};
 use serde_json::json;
+use simulated::run_summary;
 
 use super::*;
 
@@ -138,15 +139,8 @@ fn run(node: usize, began: f64, uptime: f64, facts: Vec<(&'static str, String)>)
     }
     HistoryRun {
         summary: RunSummary {
-            id: format!("{node}-{began}"),
-            started: String::new(),
-            finished: None,
-            oscost: String::new(),
             tags: [(NODE_TAG.to_owned(), format!("n{node:02}"))].into(),
-            asked: BTreeMap::new(),
-            rounds: 0,
-            results: 0,
-            machine: String::new(),
+            ..run_summary(&format!("{node}-{began}"))
         },
         machine,
         began,

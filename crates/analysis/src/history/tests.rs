@@ -5,6 +5,7 @@ use results::{Document, MetricSeries, RunFigure};
 use super::*;
 use crate::next_run::History;
 use crate::next_run::tests::machines::{Course, Machine};
+use crate::next_run::tests::{predicted, slow_down};
 
 /// Runs as a store has them.
 pub(super) fn stored(documents: &[Document]) -> (Vec<HistoryRun>, Vec<MetricSeries>) {
@@ -33,14 +34,7 @@ pub(super) fn stored(documents: &[Document]) -> (Vec<HistoryRun>, Vec<MetricSeri
 
 /// Runs of a machine, each with its prediction. A run's uptime differs from night to night, and no other fact does.
 fn nights(machine: &mut Machine, count: usize) -> Vec<Document> {
-    let mut history = History::default();
-    let night = |_| {
-        let mut run = machine.separate_visit();
-        history.predict(&mut run);
-        history.add(&run);
-        run
-    };
-    (0..count).map(night).collect()
+    predicted(&(0..count).map(|_| machine.separate_visit()).collect::<Vec<_>>())
 }
 
 /// Figures on which the watch of the newest of these visits alarms.
@@ -121,13 +115,7 @@ fn nodes_of_a_fleet_have_their_own_means() {
         let is_slow = night % 2 == 1;
         run.run.tags.insert("node".to_owned(), if is_slow { "b" } else { "a" }.to_owned());
         for result in run.results.iter_mut().filter(|_| is_slow) {
-            let estimate = result.estimate.as_mut().expect("measured");
-            for figure in [&mut estimate.median, &mut estimate.low, &mut estimate.high] {
-                *figure *= 1.5;
-            }
-            if let Some(cycles) = &mut result.cycles {
-                *cycles = cycles.scaled(1.5);
-            }
+            slow_down(result, 1.5);
         }
         history.predict(&mut run);
         history.add(&run);

@@ -10,7 +10,7 @@ use super::*;
 use machines::{Course, Machine};
 
 /// The runs of a course, each with its stored prediction.
-fn predicted(runs: &[Document]) -> Vec<Document> {
+pub(crate) fn predicted(runs: &[Document]) -> Vec<Document> {
     let mut history = History::default();
     let predict = |run: &Document| {
         let mut run = run.clone();
@@ -156,7 +156,7 @@ fn a_slow_down_of_twice_what_is_detectable_is_found() {
     assert!(found * 10 >= TRIES * 8, "{found} of {TRIES}");
 }
 
-fn slow_down(result: &mut CaseResult, factor: f64) {
+pub(crate) fn slow_down(result: &mut CaseResult, factor: f64) {
     result.round_values.iter_mut().for_each(|value| *value *= factor);
     let estimate = result.estimate.as_mut().expect("measured");
     for figure in [&mut estimate.median, &mut estimate.low, &mut estimate.high] {

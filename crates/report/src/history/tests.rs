@@ -2,8 +2,9 @@ use std::collections::BTreeMap;
 
 use analysis::history::{HistoryRun, RunSeries, Trend, Watch, events, series_of};
 use measure::stats::Interval;
-use results::{Direction, MetricSeries, PointKey, RunFigure, RunSummary, StoredPrediction};
+use results::{Direction, MetricSeries, RunFigure, RunSummary, StoredPrediction};
 use serde_json::json;
+use simulated::run_summary;
 
 use super::*;
 use crate::text::width;
@@ -18,15 +19,10 @@ fn runs() -> Vec<HistoryRun> {
         let started = format!("2026-{:02}-{:02}T02:00:00Z", 9 + night / 28, 1 + night % 28);
         HistoryRun {
             summary: RunSummary {
-                id: format!("night-{night}"),
                 started,
-                finished: None,
-                oscost: String::new(),
-                tags: BTreeMap::new(),
-                asked: BTreeMap::new(),
-                rounds: 0,
                 results: 2,
                 machine: format!("Linux {kernel} x86_64"),
+                ..run_summary(&format!("night-{night}"))
             },
             machine: machine.as_object().cloned().unwrap_or_default(),
             began: night as f64 * 86_400.0,
@@ -41,12 +37,8 @@ fn metric(case: &str, is_call: bool) -> MetricSeries {
         let step = if is_call && night >= STEP_AT { 30.0 } else { 0.0 };
         let value = 480.0 + step + (night * 37 % 11) as f64 * 0.3;
         let figure = Interval { median: value, low: value - 1.0, high: value + 1.0 };
-        let next = StoredPrediction {
-            low: value - 6.0,
-            high: value + 6.0,
-            deviation: 0.005,
-            degrees: 20.0,
-        };
+        let (low, high) = (value - 6.0, value + 6.0);
+        let next = StoredPrediction { low, high, deviation: 0.005, degrees: 20.0 };
         let one = RunFigure {
             figure,
             cycles: is_call.then_some(figure),
@@ -60,10 +52,7 @@ fn metric(case: &str, is_call: bool) -> MetricSeries {
         (night, one)
     };
     MetricSeries {
-        point: PointKey {
-            case: case.to_owned(),
-            params: [("size".to_owned(), "4k".to_owned())].into(),
-        },
+        point: simulated::AsPoint::point((case, [("size", "4k")])),
         metric: "time".to_owned(),
         unit: "ns/op".to_owned(),
         better: Direction::Lower,
@@ -71,14 +60,31 @@ fn metric(case: &str, is_call: bool) -> MetricSeries {
     }
 }
 
-fn told(runs: &[HistoryRun]) -> (RunSeries, Vec<Trend>, Vec<Event>) {
-    let series = series_of(runs, None).remove(0);
-    let metrics =
-        [metric("syscall/read", true), metric("syscall/write", true), metric("memory/copy", false)];
-    let trends: Vec<Trend> =
-        metrics.iter().filter_map(|metric| Trend::of(metric, &series)).collect();
-    let events = events(&trends, &series, runs, &BTreeMap::new());
-    (series, trends, events)
+/// Runs of one machine with what is told of them.
+struct Told {
+    runs: Vec<HistoryRun>,
+    series: RunSeries,
+    trends: Vec<Trend>,
+    events: Vec<Event>,
+}
+
+impl Told {
+    fn new() -> Self {
+        let runs = runs();
+        let series = series_of(&runs, None).remove(0);
+        let metrics = [("syscall/read", true), ("syscall/write", true), ("memory/copy", false)];
+        let trends: Vec<Trend> = metrics
+            .iter()
+            .filter_map(|(case, is_call)| Trend::of(&metric(case, *is_call), &series))
+            .collect();
+        let events = events(&trends, &series, &runs, &BTreeMap::new());
+        Self { runs, series, trends, events }
+    }
+
+    fn history(&self) -> HistoryOfSeries<'_> {
+        let Self { runs, series, trends, events } = self;
+        HistoryOfSeries { series, runs, trends, events }
+    }
 }
 
 fn page(width: usize, unicode: bool) -> Page {
@@ -87,10 +93,8 @@ fn page(width: usize, unicode: bool) -> Page {
 
 #[test]
 fn the_text_says_what_changed_when_and_fits_the_page() {
-    let runs = runs();
-    let (series, trends, events) = told(&runs);
-    let history =
-        HistoryOfSeries { series: &series, runs: &runs, trends: &trends, events: &events };
+    let told = Told::new();
+    let (history, trends) = (told.history(), &told.trends);
     for columns in [60, 80, 132] {
         let text = history_text(&[history], true, &page(columns, true));
         assert!(text.lines().all(|line| width(line) <= columns), "{columns}\n{text}");
@@ -98,13 +102,14 @@ fn the_text_says_what_changed_when_and_fits_the_page() {
     let text = history_text(&[history], false, &page(80, false));
     assert!(text.is_ascii(), "{text}");
     assert!(text.starts_with("50 runs, 2026-09-01 to 2026-10-22, Linux 6.12.4 x86_64\n"), "{text}");
-    assert!(
-        text.contains("2026-10-03  worse     +30 cycles per entry (+6.2 %): 2 figures (entries"),
-        "{text}"
-    );
-    assert!(text.contains("with release 6.12.3 -> 6.12.4"), "{text}");
-    assert!(text.contains("event night-30/entries-into-the-kernel/worse"), "{text}");
-    assert!(text.contains("1 figure has no change"), "{text}");
+    for part in [
+        "2026-10-03  worse     +30 cycles per entry (+6.2 %): 2 figures (entries",
+        "with release 6.12.3 -> 6.12.4",
+        "event night-30/entries-into-the-kernel/worse",
+        "1 figure has no change",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
     assert!(!text.contains("memory/copy"), "{text}");
     let quiet = HistoryOfSeries { trends: &trends[2..], events: &[], ..history };
     let both = history_text(&[history, quiet], false, &page(80, false));
@@ -113,10 +118,8 @@ fn the_text_says_what_changed_when_and_fits_the_page() {
 
 #[test]
 fn the_plot_has_a_point_for_each_visit_and_the_change() {
-    let runs = runs();
-    let (series, trends, events) = told(&runs);
-    let history =
-        HistoryOfSeries { series: &series, runs: &runs, trends: &trends, events: &events };
+    let told = Told::new();
+    let (history, trends) = (told.history(), &told.trends);
     let plot = history_plot(&history, &trends[0], &page(80, false));
     assert!(plot.is_ascii() && plot.lines().all(|line| line.len() <= 80), "{plot}");
     let rows = || plot.lines().skip(1).take(12);
@@ -133,21 +136,17 @@ fn the_plot_has_a_point_for_each_visit_and_the_change() {
 
 #[test]
 fn a_watch_names_alarms_first_and_what_it_cannot_see() {
-    let runs = runs();
-    let (series, trends, events) = told(&runs);
-    let history =
-        HistoryOfSeries { series: &series, runs: &runs, trends: &trends, events: &events };
+    let told = Told::new();
+    let (history, trends, events) = (told.history(), &told.trends, &told.events);
     for (worse_than, expected) in
         [(0.03, "2 alarm, 1 good"), (0.01, "1 not worse by what can be seen")]
     {
         let watch = Watch::new(worse_than, trends.len());
         let watched: Vec<_> =
-            (0..trends.len()).map(|nth| watch.judge(nth, &trends[nth], &events, None)).collect();
+            (0..trends.len()).map(|nth| watch.judge(nth, &trends[nth], events, None)).collect();
         let text = watch_text(&WatchPage { history, watch, watched: &watched }, &page(80, false));
-        assert!(
-            text.starts_with("ALARM    2 figures (entries into the kernel) for 20 visits"),
-            "{text}"
-        );
+        let alarm = "ALARM    2 figures (entries into the kernel) for 20 visits";
+        assert!(text.starts_with(alarm), "{text}");
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words.contains(expected), "{text}");
         assert_eq!(words.contains("A single visit cannot show 1 %"), worse_than < 0.02, "{text}");
@@ -157,17 +156,12 @@ fn a_watch_names_alarms_first_and_what_it_cannot_see() {
 
 #[test]
 fn the_page_has_a_chart_for_each_figure_and_its_changes_in_words() {
-    let runs = runs();
-    let (series, trends, events) = told(&runs);
-    let history =
-        HistoryOfSeries { series: &series, runs: &runs, trends: &trends, events: &events };
+    let told = Told::new();
+    let history = told.history();
     let page = crate::history_html(&[history], Some("Nights <1>"));
     assert!(page.contains("Nights &lt;1&gt;"));
     assert_eq!(page.matches("<figure").count(), 3);
     assert_eq!(page.matches("class=\"band\"").count(), 3);
     assert!(page.contains("2026-10-03: +6.2 %, 30 visits before, 20 after"));
-    assert!(
-        page.contains("2026-10-03: release 6.12.3 → 6.12.4"),
-        "the change of the kernel is marked"
-    );
+    assert!(page.contains("2026-10-03: release 6.12.3 → 6.12.4"), "the new kernel is marked");
 }

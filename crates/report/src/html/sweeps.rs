@@ -304,15 +304,12 @@ pub(super) fn percentile(metric: &str) -> Option<(&str, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use results::Estimate;
 
     use super::*;
 
     fn result(case: &str, params: &[(&str, &str)], metric: &str, value: f64) -> CaseResult {
-        let params: BTreeMap<_, _> =
-            params.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        let params = simulated::params(params);
         let estimate = Estimate { median: value, low: value * 0.9, high: value * 1.1, level: 0.95 };
         CaseResult {
             estimate: Some(estimate),
@@ -335,24 +332,18 @@ mod tests {
         assert_eq!((lines.lines.len(), lines.points()), (2, 6));
         assert_eq!(charts[0].title, "new/case: time by n");
         assert_eq!(lines.lines[0].points[2].x, 4096.0);
-        assert!(
-            sweeps(&named[..4], &[], Most::EVERY, &mut Ids::default()).is_empty(),
-            "two values are no sweep"
-        );
+        let of_two_values = sweeps(&named[..4], &[], Most::EVERY, &mut Ids::default());
+        assert!(of_two_values.is_empty(), "two values are no sweep");
     }
 
     #[test]
     fn crossings_are_marked_in_the_chart_over_their_parameter() {
         simulated::areas::install();
+        let server = [("arch", "epoll"), ("network", "loopback"), ("place", "apart")];
         let mut results: Vec<CaseResult> = ["1", "10", "100"]
             .iter()
             .map(|n| {
-                let params = [
-                    ("arch", "epoll"),
-                    ("connections", *n),
-                    ("network", "loopback"),
-                    ("place", "apart"),
-                ];
+                let params = [&server[..], &[("connections", *n)]].concat();
                 CaseResult {
                     unit: "replies/s".into(),
                     better: Direction::Higher,
@@ -360,8 +351,7 @@ mod tests {
                 }
             })
             .collect();
-        let params =
-            [("arch", "epoll"), ("network", "loopback"), ("place", "apart"), ("than", "thread")];
+        let params = [&server[..], &[("than", "thread")]].concat();
         results.push(CaseResult {
             unit: "connections".into(),
             ..result("net/answer", &params, "faster-from", 38.0)

@@ -3,7 +3,7 @@
 use analysis::claim::{ClaimFile, JudgedClaim, judge};
 use insta::assert_snapshot;
 use report::{Page, claims_junit, claims_markdown, claims_text};
-use results::{CaseResult, Direction, Document, Estimate, Outcome};
+use results::{CaseResult, Document, Estimate, Outcome};
 
 const FILE: &str = r#"
 [[claim]]
@@ -43,13 +43,12 @@ missing = "Windows 95"
 "#;
 
 fn row(case: &str, workers: usize, median: f64) -> CaseResult {
-    let round_values: Vec<f64> =
-        (0..12).map(|i| median * (1.0 + 0.001 * f64::from((i * 5) % 11 - 5))).collect();
-    let params = [("workers".to_owned(), workers.to_string())].into();
+    let round = |i: i32| median * (1.0 + 0.001 * f64::from((i * 5) % 11 - 5));
+    let rounds: Vec<f64> = (0..12).map(round).collect();
+    let (low, high) = (median * 0.995, median * 1.005);
     CaseResult {
-        estimate: Some(Estimate { median, low: median * 0.995, high: median * 1.005, level: 0.95 }),
-        round_values,
-        ..CaseResult::blank(case, params, "time", "ns/op", Direction::Lower)
+        estimate: Some(Estimate { median, low, high, level: 0.95 }),
+        ..simulated::rounds_of((case, [("workers", &*workers.to_string())]), &rounds)
     }
 }
 
@@ -89,6 +88,8 @@ fn claims_are_readable_at_80_columns() {
     let text = claims_text(Some("Locks"), &judged(), &page);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert_snapshot!(text);
+    let counts = "5 claims: 2 hold, 1 fails, 1 undecided, 1 not measurable\n";
+    assert!(claims_text(None, &judged(), &page).starts_with(counts), "the counts come first");
 }
 
 #[test]
@@ -96,10 +97,8 @@ fn markdown_shows_foreign_text_as_it_is() {
     let text = claims_markdown(None, &judged(), &[]);
     assert!(text.contains("\\<b\\>always\\</b\\> \\| \\&"), "{text}");
     let rows: Vec<&str> = text.lines().filter(|line| line.starts_with('|')).collect();
-    assert!(
-        rows.iter().all(|row| row.matches(" | ").count() == 5 || row.starts_with("|---")),
-        "{text}"
-    );
+    let is_row = |row: &&str| row.matches(" | ").count() == 5 || row.starts_with("|---");
+    assert!(rows.iter().all(is_row), "{text}");
 }
 
 #[test]
@@ -140,16 +139,6 @@ fn emulated_systems_are_announced_before_the_claims() {
 }
 
 #[test]
-fn counts_come_first() {
-    let page = Page { width: 80, colour: false, unicode: true, this_run: false };
-    let text = claims_text(None, &judged(), &page);
-    assert!(
-        text.starts_with("5 claims: 2 hold, 1 fails, 1 undecided, 1 not measurable\n"),
-        "{text}"
-    );
-}
-
-#[test]
 fn what_is_left_out_is_named_in_each_form() {
     let claims = with_a_point_left_out();
     assert_eq!(claims[0].verdict.word(), "holds");
@@ -158,10 +147,8 @@ fn what_is_left_out_is_named_in_each_form() {
     let text = claims_text(None, &claims, &page);
     assert!(text.contains(&format!("    left out: {point}\n")), "{text}");
     let markdown = claims_markdown(None, &claims, &[]);
-    assert!(
-        markdown.contains("Left out: lock/sysv-sem\\{workers=4\\} is unsupported"),
-        "{markdown}"
-    );
+    let escaped = "Left out: lock/sysv-sem\\{workers=4\\} is unsupported";
+    assert!(markdown.contains(escaped), "{markdown}");
     let junit = claims_junit(None, &claims, &[]);
     assert!(junit.contains("left out: lock/sysv-sem{workers=4} is unsupported"), "{junit}");
 }

@@ -10,8 +10,8 @@ use measure::stats::ROUNDS_FOR_INTERVAL;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use report::{Page, overview_text, results_tables, summary};
-use results::{CaseResult, Document, EMULATED, Estimate};
-use simulated::{AsPoint, document, noise, rounds_of};
+use results::{CaseResult, Document, EMULATED};
+use simulated::{AsPoint, document, noise, rounds_of, with_extremes};
 
 const PAGE: Page = Page { width: 200, colour: false, unicode: true, this_run: false };
 
@@ -40,18 +40,12 @@ fn figure(
     rng: &mut StdRng,
 ) -> CaseResult {
     let values: Vec<f64> = (0..rounds).map(|_| ns * (spread * noise(rng)).exp()).collect();
-    let mut result = rounds_of(point, &values);
-    let median = result.estimate.map_or(ns, |estimate| estimate.median);
-    let [least, most] =
-        [f64::min, f64::max].map(|of| values.iter().copied().reduce(of).unwrap_or(median));
-    let [low, high] = match rounds < ROUNDS_FOR_INTERVAL {
-        true => [f64::NEG_INFINITY, f64::INFINITY],
-        false => [least, most],
-    };
+    let mut result = with_extremes(rounds_of(point, &values));
     if rounds < ROUNDS_FOR_INTERVAL {
         result.doubts.push(Doubt::FewRounds);
+        let estimate = result.estimate.as_mut().expect("a median");
+        (estimate.low, estimate.high) = (f64::NEG_INFINITY, f64::INFINITY);
     }
-    result.estimate = Some(Estimate { median, low, high, level: 0.95 });
     result
 }
 

@@ -84,13 +84,8 @@ fn servers() -> Document {
         ..CaseResult::of("net/answer", Params::new(), derived)
     };
     let missing = simulated::unsupported("net/iocp", "exists only on Windows");
-    let results = vec![
-        of("epoll", 1e5, vec![Doubt::SeldomQuiet]),
-        of("fork", 9e5, Vec::new()),
-        knee,
-        missing,
-    ];
-    let mut document = simulated::document("native", results);
+    let [epoll, fork] = [of("epoll", 1e5, vec![Doubt::SeldomQuiet]), of("fork", 9e5, Vec::new())];
+    let mut document = simulated::document("native", vec![epoll, fork, knee, missing]);
     document.run.asked.insert("size".to_owned(), "quick".to_owned());
     document
 }

@@ -2,11 +2,11 @@
 
 use analysis::derive::{sweeps, with_figure};
 use catalog::{Area, Case, Finding, Param, Select, SummaryRow, Takes};
-use measure::stats::{Interval, LEVEL};
+use measure::stats::Interval;
 use measure::{Metric, Role, TIME, metrics};
 use report::swept::{self, Axes};
 use report::{Layout, Page, Report, ReportRun};
-use results::{CaseResult, Document, Estimate, Outcome};
+use results::{CaseResult, Document};
 
 metrics! {
     const ALL: [
@@ -72,18 +72,9 @@ fn burnt_from(results: &[CaseResult], _seed: u64) -> Vec<CaseResult> {
 
 fn measured(metric: &Metric, bread: &str, slots: &str, value: f64) -> CaseResult {
     let params = [("bread", bread), ("slots", slots), ("crumbs", "none")];
-    CaseResult {
-        outcome: Outcome::Measured,
-        estimate: Some(Estimate {
-            median: value,
-            low: value * 0.99,
-            high: value * 1.01,
-            level: LEVEL,
-        }),
-        rounds: 6,
-        round_values: [0.99, 0.995, 1.0, 1.0, 1.005, 1.01].map(|share| share * value).to_vec(),
-        ..CaseResult::of("kitchen/toast", simulated::params(&params), metric)
-    }
+    let rounds = [0.99, 0.995, 1.0, 1.0, 1.005, 1.01].map(|share| share * value).to_vec();
+    let metric = (metric.name, metric.unit, metric.better);
+    simulated::with_extremes(simulated::figure_of(("kitchen/toast", params), metric, rounds))
 }
 
 fn run() -> Document {
@@ -126,15 +117,7 @@ fn it_appears_in_tables_summary_comparison_workbook_and_report() {
 
     assert!(!report::workbook(&document).unwrap().is_empty());
     let runs = [ReportRun { document: &document, recorded: None }];
-    let html = Report {
-        title: None,
-        section: None,
-        runs: &runs,
-        comparison: None,
-        standings: None,
-        study: None,
-    };
-    let html = report::report_html(&html);
+    let html = report::report_html(&Report { runs: &runs, ..Report::default() });
     has(&html, "slice of toast");
     has(&html, "toast");
 

@@ -9,19 +9,11 @@ use report::{
     cards_short, closing_line, compare_table, env_page, results_tables, runs_table,
 };
 use results::{CaseResult, Direction, Distribution, Estimate, NextRun, Outcome, PerOp, Source};
-use simulated::text::any_doubt;
+use simulated::text::any_ending;
 use unicode_width::UnicodeWidthStr;
 
 use crate::pages::{any_page, check_results};
 use crate::support;
-
-const OUTCOMES: [Outcome; 5] = [
-    Outcome::Measured,
-    Outcome::Unsupported,
-    Outcome::Failed,
-    Outcome::TimedOut,
-    Outcome::Implausible,
-];
 
 fn params() -> impl Strategy<Value = BTreeMap<String, String>> {
     let value = prop_oneof!["[1-9][0-9]{0,5}", "[a-z]{1,8}(-[a-z]{1,8})?", Just("yes".to_owned())];
@@ -53,50 +45,43 @@ fn result() -> impl Strategy<Value = CaseResult> {
         "[a-z]{2,10}(-[a-z]{2,9})?",
         params(),
     );
-    let figure = (metric(), estimate(), prop::sample::select(&OUTCOMES[..]), 0.0f64..1.0);
-    let doubts = prop::collection::vec(any_doubt(), 0..3);
-    (name, figure, doubts, any::<Option<bool>>(), "\\PC{0,90}").prop_map(
-        |(
-            (area, name, params),
-            ((metric, unit), estimate, outcome, quiet),
-            doubts,
-            converged,
-            reason,
-        )| {
-            let measured = outcome == Outcome::Measured;
-            let at = |factor: f64| estimate.median * factor;
-            let next_run = NextRun {
-                low: at(0.7 - quiet),
-                high: at(0.9 + quiet),
-                level: 0.95,
-                deviation: quiet,
-                degrees: 4.0,
-                visits: 1 + (quiet * 20.0) as u32,
+    let counts = (0.0f64..1.0, any::<Option<bool>>());
+    (name, metric(), any_ending(), counts).prop_map(
+        |((area, name, params), (metric, unit), ending, (quiet, converged))| {
+            let seen = |estimate: Estimate| {
+                let [min, p5, p25, p50, p75, p95, p99, mean] =
+                    [0.9, 0.95, 0.99, 1.0, 1.1, 1.4, 3.0, 1.1].map(|of| estimate.median * of);
+                Distribution { min, p5, p25, p50, p75, p95, p99, mean }
+            };
+            let next_run = |estimate: Estimate| NextRun {
                 boots: 2,
                 days: 3,
                 source: if quiet < 0.5 { Source::Visits } else { Source::AnyProcessor },
+                ..simulated::next_run(
+                    [0.7 - quiet, 0.9 + quiet].map(|of| estimate.median * of),
+                    quiet,
+                    4.0,
+                    1 + (quiet * 20.0) as u32,
+                )
             };
-            let [min, p5, p25, p50, p75, p95, p99, mean] =
-                [0.9, 0.95, 0.99, 1.0, 1.1, 1.4, 3.0, 1.1].map(at);
             let per_op = PerOp {
                 syscalls: Some(quiet * 100.0),
                 page_faults: Some(quiet),
                 ..PerOp::default()
             };
-            let case = format!("{area}/{name}");
             CaseResult {
-                outcome,
-                reason: (!measured).then_some(reason),
-                estimate: measured.then_some(estimate),
-                next_run: converged.filter(|_| measured).map(|_| next_run),
-                seen: measured.then_some(Distribution { min, p5, p25, p50, p75, p95, p99, mean }),
-                quiet_share: measured.then_some(quiet),
+                case: format!("{area}/{name}"),
+                params,
+                metric,
+                unit,
+                next_run: ending.estimate.filter(|_| converged.is_some()).map(next_run),
+                seen: ending.estimate.map(seen),
+                quiet_share: ending.estimate.map(|_| quiet),
                 rounds: 8,
                 samples: 100,
                 converged,
                 per_op: converged.map(|_| per_op),
-                doubts,
-                ..CaseResult::blank(&case, params, &metric, &unit, Direction::Lower)
+                ..ending
             }
         },
     )

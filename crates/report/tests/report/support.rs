@@ -52,8 +52,6 @@ pub fn cost(
         estimate: Some(estimate(ns, relative)),
         seen: Some(shape.seen(ns)),
         quiet_share: Some(quiet),
-        quiet_quartiles: None,
-        disturbed: false,
         samples: 2500,
         converged: Some(true),
         per_op: Some(PerOp {
@@ -61,9 +59,6 @@ pub fn cost(
             voluntary_switches: Some(0.0),
             involuntary_switches: Some(0.0002),
             page_faults: Some(0.0),
-            instructions: None,
-            cycles: None,
-            calls: Default::default(),
             ..PerOp::default()
         }),
         ..named(point, "time", "ns/op")
@@ -120,77 +115,44 @@ fn clock() -> Vec<CaseResult> {
         let back = if source.starts_with("boot") { 3.0 } else { 0.0 };
         results.push(metric(&gettime, "back-across-cpus", "steps", back, 0.0));
     }
-    results.push(cost(
-        &point("clock/tsc", &[("fenced", "yes")]),
-        9.42,
-        0.002,
-        Shape::Tight,
-        0.97,
-        0.0,
-    ));
+    let tsc = point("clock/tsc", &[("fenced", "yes")]);
+    results.push(cost(&tsc, 9.42, 0.002, Shape::Tight, 0.97, 0.0));
     results
 }
 
 fn syscall() -> Vec<CaseResult> {
-    let unreached = CaseResult {
-        converged: Some(false),
-        ..cost(
-            &point("syscall/openat", &[("path", "deep")]),
-            2874.0,
-            0.021,
-            Shape::LongTail,
-            0.61,
-            2.0,
-        )
-    };
-    let also_few = cost(
-        &point("syscall/openat", &[("path", "short")]),
-        1243.2,
-        0.0124,
-        Shape::Skewed,
-        0.03,
-        2.0,
-    );
+    use Shape::{LongTail, Skewed, Tight, TwoPeaks};
+    const OF_1: &[(&str, &str)] = &[("from", "zero"), ("size", "1")];
+    const OF_64K: &[(&str, &str)] = &[("from", "zero"), ("size", "65536")];
+    let costs = [
+        ("syscall/getppid", &[][..], 164.93, 0.0018, TwoPeaks, 0.93, 1.0),
+        ("syscall/read", OF_1, 201.4, 0.0021, Tight, 0.94, 1.0),
+        ("syscall/read", OF_64K, 1904.0, 0.0043, Tight, 0.94, 1.0),
+        ("syscall/openat", &[("path", "short")], 1243.2, 0.0124, Skewed, 0.03, 2.0),
+        ("syscall/openat", &[("path", "deep")], 2874.0, 0.021, LongTail, 0.61, 2.0),
+        ("syscall/stat", &[], 512.7, 0.0031, Skewed, 0.88, 1.0),
+    ];
+    let mut results: Vec<CaseResult> = costs
+        .into_iter()
+        .map(|(case, params, ns, relative, shape, quiet, calls)| {
+            cost(&point(case, params), ns, relative, shape, quiet, calls)
+        })
+        .collect();
+    results[3..5].iter_mut().for_each(|result| result.doubts.push(Doubt::SeldomQuiet));
+    results[4].converged = Some(false);
+    let denied = "io_uring_setup: operation not permitted (EPERM); kernel.io_uring_disabled is 2";
     let no_winapi = "no such call on Linux";
-    vec![
-        cost(&point("syscall/getppid", &[]), 164.93, 0.0018, Shape::TwoPeaks, 0.93, 1.0),
-        cost(
-            &point("syscall/read", &[("from", "zero"), ("size", "1")]),
-            201.4,
-            0.0021,
-            Shape::Tight,
-            0.94,
-            1.0,
-        ),
-        cost(
-            &point("syscall/read", &[("from", "zero"), ("size", "65536")]),
-            1904.0,
-            0.0043,
-            Shape::Tight,
-            0.94,
-            1.0,
-        ),
-        doubtful(also_few, Doubt::SeldomQuiet),
-        doubtful(unreached, Doubt::SeldomQuiet),
-        cost(&point("syscall/stat", &[]), 512.7, 0.0031, Shape::Skewed, 0.88, 1.0),
-        without_figure(
-            &point("syscall/io-uring-nop", &[("batch", "32")]),
-            Outcome::Failed,
-            "io_uring_setup: operation not permitted (EPERM); kernel.io_uring_disabled is 2",
-        ),
-        without_figure(
-            &point("syscall/getpid", &[("via", "libc")]),
-            Outcome::Implausible,
-            "no system call was made",
-        ),
-        without_figure(&point("syscall/nt-yield", &[]), Outcome::Unsupported, no_winapi),
-        without_figure(&point("syscall/nt-query-object", &[]), Outcome::Unsupported, no_winapi),
-        without_figure(
-            &point("syscall/getcpu", &[("via", "gs")]),
-            Outcome::Unsupported,
-            "no such segment on x86-64",
-        ),
-    ]
+    let others = [
+        ("syscall/io-uring-nop", &[("batch", "32")][..], Outcome::Failed, denied),
+        ("syscall/getpid", &[("via", "libc")], Outcome::Implausible, "no system call was made"),
+        ("syscall/nt-yield", &[], Outcome::Unsupported, no_winapi),
+        ("syscall/nt-query-object", &[], Outcome::Unsupported, no_winapi),
+        ("syscall/getcpu", &[("via", "gs")], Outcome::Unsupported, "no such segment on x86-64"),
+    ];
+    results.extend(others.map(|(case, params, outcome, reason)| {
+        without_figure(&point(case, params), outcome, reason)
+    }));
+    results
 }
 
 fn lock() -> Vec<CaseResult> {

@@ -5,11 +5,9 @@ use analysis::{
 };
 use insta::assert_snapshot;
 use proptest::prelude::*;
-use report::{Page, counts_table, ladder_table, systems_summary};
-use results::{
-    CaseResult, Direction, Document, Estimate, GROUP, Outcome, PerOp, PointKey, RunInfo, SCHEMA,
-    SYSTEM,
-};
+use report::{Page, counts_table, ladder_table, systems_summary as summary};
+use results::{CaseResult, Document, EMULATED, Outcome, PerOp, PointKey, SYSTEM};
+use simulated::{rounds_of, with_extremes};
 
 use crate::pages::{NARROW, WIDE, any_page, check};
 
@@ -17,15 +15,9 @@ use crate::pages::{NARROW, WIDE, any_page, check};
 fn time(point: PointKey, ns: f64, salt: u64, syscalls: f64) -> CaseResult {
     let round = |n: u64| ns * (1.0 + 0.001 * ((n * 7 + salt * 3) % 11) as f64);
     let rounds: Vec<f64> = (0..8).map(round).collect();
-    let mut sorted = rounds.clone();
-    sorted.sort_unstable_by(f64::total_cmp);
-    let median = (sorted[3] + sorted[4]) / 2.0;
     CaseResult {
-        estimate: Some(Estimate { median, low: sorted[0], high: sorted[7], level: 0.95 }),
-        rounds: 8,
-        round_values: rounds,
         per_op: Some(PerOp { syscalls: Some(syscalls), ..PerOp::default() }),
-        ..CaseResult::blank(&point.case, point.params, "time", "ns/op", Direction::Lower)
+        ..with_extremes(rounds_of(&point, &rounds))
     }
 }
 
@@ -52,10 +44,10 @@ fn system(name: &str, factor: impl Fn(&PointKey) -> f64, calls: f64) -> Document
             add("net/answer", &[("arch", arch), ("connections", connections)], ns, 4.0);
         }
     }
-    let mut run = RunInfo { id: name.to_owned(), ..simulated::run_at_3_75_ghz() };
-    run.asked.insert(GROUP.to_owned(), "native".to_owned());
-    let machine = [(SYSTEM.to_owned(), name.into())].into_iter().collect();
-    Document { schema: SCHEMA, run, machine, results }
+    let core_clock_ghz = simulated::run_at_3_75_ghz().core_clock_ghz;
+    let mut document = simulated::document(name, results);
+    document.run.core_clock_ghz = core_clock_ghz;
+    document
 }
 
 fn gvisor() -> Document {
@@ -67,11 +59,10 @@ fn gvisor() -> Document {
         _ => 1.0,
     };
     let mut run = system("gvisor", factor, 3.0);
-    let lacking =
-        run.results.iter_mut().find(|result| result.case == "syscall/open-close").unwrap();
-    lacking.outcome = Outcome::Unsupported;
+    let lacking = run.results.iter_mut().find(|result| result.case == "syscall/open-close");
+    let lacking = lacking.unwrap();
+    (lacking.outcome, lacking.estimate) = (Outcome::Unsupported, None);
     lacking.reason = Some("the sandbox denies it".to_owned());
-    lacking.estimate = None;
     lacking.round_values.clear();
     run
 }
@@ -79,10 +70,6 @@ fn gvisor() -> Document {
 fn systems() -> [Document; 3] {
     let bwrap = |point: &PointKey| if point.area() == "syscall" { 1.2 } else { 1.0 };
     [system("native", |_| 1.0, 1.0), system("bwrap", bwrap, 1.0), gvisor()]
-}
-
-fn summary(runs: &[Document], page: &Page) -> String {
-    systems_summary(runs, page)
 }
 
 fn table(runs: &[Document]) -> Table<'_> {
@@ -119,7 +106,7 @@ fn what_matters_more_follows_from_the_figures() {
 fn one_system_has_no_verdict_and_an_emulated_one_says_why() {
     let mut runs = systems();
     assert_eq!(summary(&runs[..1], &NARROW), "");
-    runs[2].machine.insert(results::EMULATED.to_owned(), "emulated by QEMU (TCG)".into());
+    emulate(&mut runs[2]);
     let text = summary(&[runs[0].clone(), runs[2].clone()], &NARROW);
     let why = "- gvisor: no verdict: gvisor is not judged against real processors: emulated by";
     assert_eq!(text.lines().next(), Some(why));
@@ -137,7 +124,7 @@ fn matrix_rows<'t>(text: &'t str, last: &str) -> (Vec<&'t str>, Vec<&'t str>) {
 }
 
 fn emulate(run: &mut Document) {
-    run.machine.insert(results::EMULATED.to_owned(), "emulated by QEMU (TCG)".into());
+    run.machine.insert(EMULATED.to_owned(), "emulated by QEMU (TCG)".into());
 }
 
 #[test]

@@ -8,11 +8,8 @@ use crate::samples::{any_document, document, measured, strings};
 #[test]
 fn json_has_one_key_a_line_and_ends_with_a_newline() {
     let text = to_json(&document());
-    assert!(
-        text.starts_with(
-            "{\n  \"schema\": 1,\n  \"run\": {\n    \"id\": \"20261121-203655-4f2a\",\n"
-        )
-    );
+    let start = "{\n  \"schema\": 1,\n  \"run\": {\n    \"id\": \"20261121-203655-4f2a\",\n";
+    assert!(text.starts_with(start));
     assert!(text.ends_with("}\n"));
     assert!(text.lines().all(|line| line.matches("\": ").count() <= 1));
 }
@@ -34,9 +31,8 @@ fn figures_that_cannot_be_true_are_exported_as_failures() {
 fn csv_has_a_row_for_each_result_and_no_zero_for_what_was_not_measured() {
     let text = to_csv(&document());
     let (header, rows) = text.split_once("\r\n").expect("a header");
-    assert!(header.starts_with(
-        "run,case,params,metric,unit,better,outcome,reason,median,low,high,level,min,"
-    ));
+    let names = "run,case,params,metric,unit,better,outcome,reason,median,low,high,level,min,";
+    assert!(header.starts_with(names));
     let (measured, unsupported) = rows.split_once("\r\n").expect("two rows");
     assert_eq!(
         measured,
@@ -70,16 +66,9 @@ fn benchstat_text_has_a_line_for_each_round() {
 fn benchstat_names_and_units_are_plain_and_have_no_cpu_suffix() {
     let mut odd = document();
     odd.machine.clear();
-    odd.results = vec![measured("net/accept-many", 5.0)];
-    let result = &mut odd.results[0];
-    result.params = strings(&[("how many", "1/2 x"), ("kernel", "fork-2")]);
-    result.metric = "rate".to_owned();
-    result.unit = "pairs/s".to_owned();
-    result.better = crate::Direction::Higher;
-    result.rounds = 0;
-    result.samples = 0;
-    result.round_values.clear();
-    result.round_starts_ms.clear();
+    let params = strings(&[("how many", "1/2 x"), ("kernel", "fork-2")]);
+    let case = CaseResult::blank("net/accept-many", params, "rate", "pairs/s", Direction::Higher);
+    odd.results = vec![CaseResult { estimate: measured("a/b", 5.0).estimate, ..case }];
     assert_eq!(
         to_benchstat(&odd),
         "pkg: oscost\nUnit rate-pairs/s better=higher\n\

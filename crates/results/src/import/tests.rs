@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use testing::rows;
 
 use super::*;
 use crate::export::to_json;
@@ -17,98 +18,51 @@ fn lines(text: &str) -> usize {
 
 #[test]
 fn each_damage_is_named_with_its_line() {
-    let table = [
-        (r#""seed": 18446744073709551615"#, r#""seed": 1.5"#, "expected u64"),
-        (r#""seed": 18446744073709551615"#, r#""seed": -1"#, "expected u64"),
-        (r#""seed": 18446744073709551615"#, r#""seed": nan"#, "not valid JSON: expected"),
-        (r#""id": "20261121-203655-4f2a""#, r#""id": """#, "the run's id is empty"),
-        (r#""id": "20261121-203655-4f2a""#, r#""id": "../../etc""#, "characters other than"),
-        (r#""id": "20261121-203655-4f2a""#, r#""id": "last""#, "always means the newest"),
-        (
-            r#""started": "2026-11-21T20:36:55Z""#,
-            r#""started": "yesterday""#,
-            "is not a time such as",
-        ),
-        (
-            r#""started": "2026-11-21T20:36:55Z""#,
-            r#""started": "2026-13-21T20:36:55Z""#,
-            "is not a time such as",
-        ),
-        (
-            r#""finished": "2026-11-21T20:37:55Z""#,
-            r#""finished": "2026-11-21 20:37:55""#,
-            "is not a time such as",
-        ),
-        (
-            r#""finished": "2026-11-21T20:37:55Z""#,
-            r#""finished": "2026-11-21T20:36:54Z""#,
-            "finished at 2026-11-21T20:36:54Z, before it started at 2026-11-21T20:36:55Z",
-        ),
-        (
-            r#""kernel": "new""#,
-            r#""kernel": 7"#,
-            "run.tags.kernel: invalid type: integer `7`, expected a string",
-        ),
-        (r#""release": "6.1.0""#, r#""os": "6.1.0""#, "\"os\" is there twice"),
-        (r#""release": "6.1.0""#, r#""release": ["6.1.0"]"#, "neither a string nor a number"),
-        (r#""case": "syscall/getppid""#, r#""case": "getppid""#, "not of the form area/name"),
-        (r#""case": "syscall/getppid""#, r#""case": "a/b/c""#, "not of the form area/name"),
-        (r#""metric": "time""#, r#""metric": """#, "metric \"\" is not a name"),
-        (r#""better": "lower""#, r#""better": "sideways""#, "unknown variant `sideways`"),
-        (r#""outcome": "measured""#, r#""outcome": "fine""#, "unknown variant `fine`"),
-        (
-            r#""median": 165.2"#,
-            r#""median": "165.2""#,
-            "results[0].estimate.median: invalid type: string \"165.2\", expected f64",
-        ),
-        (r#""median": 165.2"#, r#""median": 1e999"#, "not valid JSON: number out of range"),
-        (r#""median": 165.2"#, r#""medium": 165.2"#, "results[0].estimate: missing field `median`"),
-        (r#""low": 164.2"#, r#""low": 165.3"#, "estimate: median 165.2 is below low 165.3"),
-        (r#""high": 167.2"#, r#""high": 1.0"#, "estimate: high 1 is below median 165.2"),
-        (r#""level": 0.95"#, r#""level": 95"#, "level 95 is not between 0 and 1"),
-        (r#""p25": 164.0"#, r#""p25": 140"#, "p25 140 is below p5 161"),
-        (r#""quiet_share": 0.93"#, r#""quiet_share": 93"#, "quiet_share is not between 0 and 1"),
-        (r#""rounds": 3"#, r#""rounds": -3"#, "expected u32"),
-        (r#""median": 3.75"#, r#""median": 3.3"#, "median 3.3 is below low 3.35"),
-        (r#""low": 3.35"#, r#""low": 0"#, "core_clock_ghz.low is 0, not above 0"),
-        (r#""lock": 20.5"#, r#""lock": -1"#, "run: area_seconds: lock took -1 s"),
-        (r#""median": 660.8"#, r#""median": 600"#, "median 600 is below low 656.8"),
-        (r#""high": 668.8"#, r#""high": 1e999"#, "not valid JSON: number out of range"),
-        (r#""high": 1.04"#, r#""high": 0.96"#, "high 0.96 is below slope 0.97"),
-        (
-            r#""slope": 0.97"#,
-            r#""slop": 0.97"#,
-            "results[0].frequency_slope: missing field `slope`",
-        ),
-        (r#""alu": 560.0"#, r#""alu": 0"#, "reference.alu is 0, not above 0"),
-        (r#""chain": 240.0"#, r#""chain": -1.0"#, "reference.chain is -1, not above 0"),
-        (
-            r#""syscalls": 1.0"#,
-            r#""syscalls": "one""#,
-            "results[0].per_op.syscalls: invalid type: string",
-        ),
-        (
-            r#""outcome": "unsupported""#,
-            r#""outcome": "measured""#,
-            "measured, but there is no estimate",
-        ),
-        (
-            r#""reason": "no SysV"#,
-            r#""raeson": "no SysV"#,
-            "not measured, but there is no reason why",
-        ),
-        (
-            r#""case": "lock/sysv-sem""#,
-            r#""case": "lock/sysv-sem", "case": "a/b""#,
-            "results[1]: duplicate field `case`",
-        ),
-        (
-            r#""results": ["#,
-            r#""results": [7,"#,
-            "results[0]: invalid type: integer `7`, expected struct CaseResult",
-        ),
-    ];
-    for (from, to, expected) in table {
+    for [from, to, expected] in rows(
+        r#"
+        "seed": 18446744073709551615 | "seed": 1.5 | expected u64
+        "seed": 18446744073709551615 | "seed": -1 | expected u64
+        "seed": 18446744073709551615 | "seed": nan | not valid JSON: expected
+        "id": "20261121-203655-4f2a" | "id": "" | the run's id is empty
+        "id": "20261121-203655-4f2a" | "id": "../../etc" | characters other than
+        "id": "20261121-203655-4f2a" | "id": "last" | always means the newest
+        "started": "2026-11-21T20:36:55Z" | "started": "yesterday" | is not a time such as
+        "started": "2026-11-21T20:36:55Z" | "started": "2026-13-21T20:36:55Z" | is not a time such as
+        "finished": "2026-11-21T20:37:55Z" | "finished": "2026-11-21 20:37:55" | is not a time such as
+        "finished": "2026-11-21T20:37:55Z" | "finished": "2026-11-21T20:36:54Z" | finished at 2026-11-21T20:36:54Z, before it started at 2026-11-21T20:36:55Z
+        "kernel": "new" | "kernel": 7 | run.tags.kernel: invalid type: integer `7`, expected a string
+        "release": "6.1.0" | "os": "6.1.0" | "os" is there twice
+        "release": "6.1.0" | "release": ["6.1.0"] | neither a string nor a number
+        "case": "syscall/getppid" | "case": "getppid" | not of the form area/name
+        "case": "syscall/getppid" | "case": "a/b/c" | not of the form area/name
+        "metric": "time" | "metric": "" | metric "" is not a name
+        "better": "lower" | "better": "sideways" | unknown variant `sideways`
+        "outcome": "measured" | "outcome": "fine" | unknown variant `fine`
+        "median": 165.2 | "median": "165.2" | results[0].estimate.median: invalid type: string "165.2", expected f64
+        "median": 165.2 | "median": 1e999 | not valid JSON: number out of range
+        "median": 165.2 | "medium": 165.2 | results[0].estimate: missing field `median`
+        "low": 164.2 | "low": 165.3 | estimate: median 165.2 is below low 165.3
+        "high": 167.2 | "high": 1.0 | estimate: high 1 is below median 165.2
+        "level": 0.95 | "level": 95 | level 95 is not between 0 and 1
+        "p25": 164.0 | "p25": 140 | p25 140 is below p5 161
+        "quiet_share": 0.93 | "quiet_share": 93 | quiet_share is not between 0 and 1
+        "rounds": 3 | "rounds": -3 | expected u32
+        "median": 3.75 | "median": 3.3 | median 3.3 is below low 3.35
+        "low": 3.35 | "low": 0 | core_clock_ghz.low is 0, not above 0
+        "lock": 20.5 | "lock": -1 | run: area_seconds: lock took -1 s
+        "median": 660.8 | "median": 600 | median 600 is below low 656.8
+        "high": 668.8 | "high": 1e999 | not valid JSON: number out of range
+        "high": 1.04 | "high": 0.96 | high 0.96 is below slope 0.97
+        "slope": 0.97 | "slop": 0.97 | results[0].frequency_slope: missing field `slope`
+        "alu": 560.0 | "alu": 0 | reference.alu is 0, not above 0
+        "chain": 240.0 | "chain": -1.0 | reference.chain is -1, not above 0
+        "syscalls": 1.0 | "syscalls": "one" | results[0].per_op.syscalls: invalid type: string
+        "outcome": "unsupported" | "outcome": "measured" | measured, but there is no estimate
+        "reason": "no SysV | "raeson": "no SysV | not measured, but there is no reason why
+        "case": "lock/sysv-sem" | "case": "lock/sysv-sem", "case": "a/b" | results[1]: duplicate field `case`
+        "results": [ | "results": [7, | results[0]: invalid type: integer `7`, expected struct CaseResult
+        "#,
+    ) {
         let (text, line) = damaged(from, to);
         let error = parse_document(&text).expect_err(to);
         assert!(error.message.contains(expected), "{to}: {error}");
@@ -148,10 +102,7 @@ fn an_error_within_a_result_names_the_result() {
     let error = parse_document(&text).expect_err("low is above the median");
     let said = "results[0]: syscall/getppid{as=threads,workers=2} time: estimate: median 165.2 is below low 166";
     assert_eq!(error.message, said);
-}
-
-#[test]
-fn a_result_that_is_there_twice_is_named_with_both_places() {
+    // A result that is there twice is named with both places.
     let mut twice = document();
     twice.results.push(twice.results[0].clone());
     let error = parse_document(&to_json(&twice)).expect_err("a duplicate");
@@ -196,12 +147,8 @@ fn deep_nesting_overflows_no_stack() {
     let deep = format!("{}{}", "[".repeat(1_000_000), "]".repeat(1_000_000));
     let (unknown, _) = damaged("\"metric\"", &format!("\"later\": {deep}, \"metric\""));
     assert_eq!(parse_document(&unknown), Ok(document()), "an unknown key is passed over");
-    for key in [
-        "\"schema\": 1",
-        "\"release\": \"6.1.0\"",
-        "\"seed\": 18446744073709551615",
-        "\"median\": 165.2",
-    ] {
+    let seed = r#""seed": 18446744073709551615"#;
+    for key in [r#""schema": 1"#, r#""release": "6.1.0""#, seed, r#""median": 165.2"#] {
         let name = key.split(':').next().expect("a key");
         let (text, line) = damaged(key, &format!("{name}: {deep}"));
         let error = parse_document(&text).expect_err(key);
@@ -225,10 +172,8 @@ fn keys_serde_json_keeps_for_itself_mean_nothing() {
 fn a_text_has_a_limit() {
     let long = format!("{{\n{}", " ".repeat(MAX_TEXT_BYTES));
     let error = parse_document(&long).expect_err("too long");
-    assert_eq!(
-        error.to_string(),
-        "line 2: the text is longer than 64 MiB, the limit for a document"
-    );
+    let limit = "line 2: the text is longer than 64 MiB, the limit for a document";
+    assert_eq!(error.to_string(), limit);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use measure::Doubt;
 use measure::doubt::OtherSpread;
 use proptest::prelude::*;
 use serde_json::Value;
+use testing::rows;
 
 use super::*;
 use crate::document::{CaseResult, Direction, Document, Estimate, Outcome};
@@ -189,10 +190,8 @@ fn go_has_a_value_for_each_line_in_every_unit() {
     close(result(&document, "go/Getppid{procs=2}", "allocated").estimate.unwrap().median, 0.0);
     let failed = result(&document, "go/Fails", "time");
     assert_eq!((failed.outcome, failed.reason.as_deref()), (Outcome::Failed, Some("it failed")));
-    assert_eq!(
-        (&document.machine["os"], &document.machine["arch"]),
-        (&"Linux".into(), &"x86_64".into())
-    );
+    assert_eq!(document.machine["os"], "Linux");
+    assert_eq!(document.machine["arch"], "x86_64");
 }
 
 #[test]
@@ -217,10 +216,8 @@ fn google_benchmark_has_repetitions_or_its_median() {
     close(time.estimate.unwrap().median, of("BM_getppid_median", "real_time"));
     let label = "google-benchmark/BM_copy-4096{name=BM_copy/4096}";
     // The unit of this one is us.
-    close(
-        result(&document, label, "time").estimate.unwrap().median,
-        1e3 * of("BM_copy/4096_median", "real_time"),
-    );
+    let copy = result(&document, label, "time").estimate.unwrap();
+    close(copy.median, 1e3 * of("BM_copy/4096_median", "real_time"));
     let bandwidth = result(&document, label, "bandwidth");
     close(bandwidth.estimate.unwrap().median, of("BM_copy/4096_median", "bytes_per_second"));
     assert_eq!(bandwidth.better, Direction::Higher);
@@ -273,72 +270,43 @@ fn perf_bench_has_one_number_for_each_heading() {
 fn malformed_files_are_refused_with_the_line_and_the_problem() {
     let hyperfine = text("hyperfine.json");
     let pyperf = text("pyperf.json");
-    let google = text("google-benchmark.json");
-    let go = text("go.txt");
-    let table = [
-        ("hyperfine", String::new(), "line 1: not valid JSON: EOF"),
-        ("hyperfine", hyperfine[..400].to_owned(), "line 17: not valid JSON: EOF"),
-        (
-            "hyperfine",
-            hyperfine.replacen("0.002137594", "\"fast\"", 1),
-            "line 13: results[0].times[0]: invalid type: string \"fast\", expected a number",
-        ),
-        (
-            "hyperfine",
-            hyperfine.replacen("0.002137594", "-0.002", 1),
-            "line 13: results[0].times[0]: -0.002 is below 0",
-        ),
-        (
-            "hyperfine",
-            hyperfine.replacen("\"command\"", "\"comand\"", 1),
-            "missing field `command`",
-        ),
-        ("hyperfine", "{}".to_owned(), "line 1: the document: missing field `results`"),
-        ("hyperfine", "{\"results\": []}".to_owned(), "line 1: no results of hyperfine are in it"),
-        ("hyperfine", pyperf.clone(), "line 1: metadata.platform: invalid type: string"),
-        (
-            "hyperfine",
-            text("hyperfine-2.json").replacen("0.002152797", "-1.0", 1),
-            "line 18: results[0].measurements[0].time_wall_clock.value: -1 is below 0",
-        ),
-        (
-            "pyperf",
-            pyperf.replace("\"version\":\"1.0\"", "\"version\":\"9\""),
-            "version 9 is not 1.0",
-        ),
-        ("pyperf", hyperfine, "missing field `"),
-        (
-            "google-benchmark",
-            google.replacen("\"us\"", "\"fortnights\"", 1),
-            "unknown variant `fortnights`",
-        ),
-        ("go", "PASS\nok x 1s\n".to_owned(), "line 1: no line of it is a benchmark's"),
-        ("go", go.replacen("165.6", "fast", 1), "line 5: \"fast\" is not a value in ns/op"),
-        (
-            "go",
-            go.replacen("142464", "many", 1),
-            "line 5: \"many\" is not the number of iterations",
-        ),
-        (
-            "go",
-            go.replacen(" ns/op", "", 1),
-            "line 5: the values and units of a benchmark are not in pairs",
-        ),
-        ("lmbench", "hello\n".to_owned(), "line 1: no line of it is one of lmbench's"),
-        (
-            "lmbench",
-            "\n\nPipe latency: fast microseconds\n".to_owned(),
-            "line 3: \"fast\" is not a number",
-        ),
-        ("lmbench", "\"size=0k ovr=1\n2 1.5\n4 x\n".to_owned(), "line 3: \"x\" is not a number"),
-        ("perf-bench", "# Executed 5\n".to_owned(), "line 1: no line of it is a heading"),
+    let whole = [
+        ("hyperfine", "", "line 1: not valid JSON: EOF"),
+        ("hyperfine", &hyperfine[..400], "line 17: not valid JSON: EOF"),
+        ("hyperfine", "{}", "line 1: the document: missing field `results`"),
+        ("hyperfine", "{\"results\": []}", "line 1: no results of hyperfine are in it"),
+        ("hyperfine", &*pyperf, "line 1: metadata.platform: invalid type: string"),
+        ("pyperf", &*hyperfine, "missing field `"),
+        ("go", "PASS\nok x 1s\n", "line 1: no line of it is a benchmark's"),
+        ("lmbench", "hello\n", "line 1: no line of it is one of lmbench's"),
+        ("lmbench", "\n\nPipe latency: fast microseconds\n", "line 3: \"fast\" is not a number"),
+        ("lmbench", "\"size=0k ovr=1\n2 1.5\n4 x\n", "line 3: \"x\" is not a number"),
+        ("perf-bench", "# Executed 5\n", "line 1: no line of it is a heading"),
         (
             "perf-bench",
-            "# Running 'sched/pipe' benchmark:\n fast usecs/op\n".to_owned(),
+            "# Running 'sched/pipe' benchmark:\n fast usecs/op\n",
             "line 2: \"fast\" is not a number",
         ),
     ];
-    for (tool, text, expected) in table {
+    let whole = whole.map(|(tool, text, expected)| (tool, text.to_owned(), expected));
+    let changed = rows(
+        r#"
+        hyperfine.json | 0.002137594 | "fast" | line 13: results[0].times[0]: invalid type: string "fast", expected a number
+        hyperfine.json | 0.002137594 | -0.002 | line 13: results[0].times[0]: -0.002 is below 0
+        hyperfine.json | "command" | "comand" | missing field `command`
+        hyperfine-2.json | 0.002152797 | -1.0 | line 18: results[0].measurements[0].time_wall_clock.value: -1 is below 0
+        pyperf.json | "version":"1.0" | "version":"9" | version 9 is not 1.0
+        google-benchmark.json | "us" | "fortnights" | unknown variant `fortnights`
+        go.txt | 165.6 | fast | line 5: "fast" is not a value in ns/op
+        go.txt | 142464 | many | line 5: "many" is not the number of iterations
+        go.txt | ns/op |  | line 5: the values and units of a benchmark are not in pairs
+        "#,
+    );
+    let changed = changed.map(|[file, old, new, expected]| {
+        let tool = FILES.iter().find(|(_, name)| *name == file).unwrap().0;
+        (tool, text(file).replacen(old, new, 1), expected)
+    });
+    for (tool, text, expected) in whole.into_iter().chain(changed) {
         let said = problem(tool, &text);
         assert!(said.contains(expected), "{tool}: {said}, expected {expected}");
     }

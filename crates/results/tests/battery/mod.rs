@@ -103,10 +103,13 @@ fn a_run_is_kept_as_it_arrives(mut store: Store) {
         area_seconds: seconds,
         ..run("a", NIGHT)
     };
+    assert_eq!(document.check(), Ok(()));
+    assert!(document.machine.keys().eq(machine().keys()), "the machine keeps its order");
     assert_eq!((document.run, document.machine), (run, machine()));
     assert_eq!(document.results, [measured("lock/futex", 21.0)]);
     let listed = store.runs().expect("runs");
     assert_eq!((listed[0].rounds, listed[0].results), (4, 1));
+    assert_eq!(listed[0].machine, "Linux 6.1.0 x86_64, A CPU, 2 CPUs");
     assert_eq!(store.finished_runs().expect("runs").len(), 1);
     assert_eq!(store.latest_machines(5).expect("machines"), [("a".to_owned(), machine())]);
     assert_eq!(store.latest_machines_with(("node", "n1"), 5).expect("machines"), []);
@@ -121,15 +124,16 @@ fn what_cannot_be_stored_changes_nothing(mut store: Store) {
     store.put_results("a", &[measured("lock/futex", 20.0)]).expect("put");
     store.add_round("a", &round(1)).expect("stored");
     let twice = [measured("lock/futex", 1.0), measured("lock/futex", 2.0)];
-    let table: [(Result<(), StoreError>, &str); 9] = [
-        (store.put_results("a", &twice), "appears twice"),
+    let nameless = [CaseResult { case: "futex".to_owned(), ..measured("lock/futex", 1.0) }];
+    let odd = RoundRow { kind: "?".to_owned(), ..round(2) };
+    let table: [(Result<(), StoreError>, &str); 11] = [
+        (store.put_results("a", &twice), "lock/futex{as=threads} time appears twice"),
+        (store.put_results("a", &nameless), "not of the form area/name"),
         (store.put_results("b", &[]), "no run \"b\" in the store"),
         (store.add_round("a", &round(1)), "round 1 of run a is already in the store"),
         (store.add_round("b", &round(1)), "no run \"b\" in the store"),
-        (
-            store.add_round("a", &RoundRow { kind: "?".to_owned(), ..round(2) }),
-            "its kind is none of",
-        ),
+        (store.add_round("a", &odd), "its kind is none of `round`, `count` and `kept`"),
+        (store.add_round("a", &round(u64::MAX / 2 + 1)), "its number is too high"),
         (store.begin_run(&run("a", NIGHT), &machine(), ""), "run a is already in the store"),
         (store.finish_run("a", "soon"), "is not an RFC 3339 time"),
         (store.finish_run("b", NIGHT), "no run \"b\" in the store"),
@@ -142,6 +146,9 @@ fn what_cannot_be_stored_changes_nothing(mut store: Store) {
     assert_eq!(store.document("a").expect("still there").results, [measured("lock/futex", 20.0)]);
     assert_eq!(store.rounds("a").expect("still there"), [round(1)]);
     assert_eq!(store.runs().expect("runs")[0].rounds, 1);
+    store.finish_run("a", "2026-11-21T20:40:00Z").expect("finished");
+    let finished = store.document("a").expect("a document").run.finished;
+    assert_eq!(finished.as_deref(), Some("2026-11-21T20:40:00Z"));
 }
 
 fn document(id: &str, results: Vec<CaseResult>) -> Document {
@@ -161,6 +168,13 @@ fn a_document_reads_back_equal(mut store: Store) {
     other.results[0].samples += 1;
     let error = store.import(&other).expect_err("it differs").to_string();
     assert!(error.contains("differs from this one"), "{error}");
+    let mut unsound = document("b", vec![measured("lock/futex", 20.0)]);
+    unsound.results.push(unsound.results[0].clone());
+    let error = store.import(&unsound).expect_err("a duplicate").to_string();
+    assert!(error.contains("appears twice"), "{error}");
+    assert_eq!(store.runs().expect("runs").len(), 1);
+    assert_eq!(store.document("a").expect("as it was"), whole);
+    assert_eq!(store.unfinished().expect("none"), None);
     assert_eq!(store.plan("a").expect("none"), None, "an imported run is never resumed");
     assert_eq!(store.figures(&["a"], |_| true).expect("figures").len(), 1500);
 }
@@ -296,6 +310,7 @@ fn thinning_keeps_results(mut store: Store) {
     assert_eq!(store.document("old").expect("still there"), before);
     let left = ["old", "unfinished", "new"].map(|id| store.rounds(id).expect("rounds").len());
     assert_eq!(left, [0, 5, 5]);
+    assert_eq!(store.thin(OCTOBER_US).expect("again").runs, 0);
     assert_eq!(store.runs().expect("runs")[0].rounds, 5, "their number is kept");
 }
 

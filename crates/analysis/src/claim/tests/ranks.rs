@@ -2,11 +2,11 @@
 
 use rand::SeedableRng;
 use rand::rngs::StdRng;
-use results::{CaseResult, Document, GROUP, Outcome};
+use results::{CaseResult, Document, Outcome};
 use simulated::noise;
 
 use super::super::*;
-use super::runs::{result, run};
+use super::runs::{claim, end, judged, result, run};
 use ClaimVerdict::{Fails, Holds, NotMeasurable, Undecided};
 
 const ARCHITECTURES: [&str; 2] = ["threads", "epoll"];
@@ -20,16 +20,6 @@ fn in_turn(arch: &str, metric: &str, system: usize, values: Vec<f64>) -> CaseRes
     }
 }
 
-/// Runs of systems that were measured in turns, with these results.
-fn runs(of_systems: Vec<(&str, Vec<CaseResult>)>) -> Vec<Document> {
-    let of_system = |(name, results): (&str, Vec<CaseResult>)| {
-        let mut run = run(name, results);
-        run.run.asked.insert(GROUP.to_owned(), "group".to_owned());
-        run
-    };
-    of_systems.into_iter().map(of_system).collect()
-}
-
 /// Systems with these rates of threads and of epoll, and these reply times of epoll; all within 1 %.
 fn systems(figures: &[(&'static str, [f64; 2], f64)]) -> Vec<Document> {
     let about = |center: f64, system: usize| -> Vec<f64> {
@@ -41,9 +31,9 @@ fn systems(figures: &[(&'static str, [f64; 2], f64)]) -> Vec<Document> {
         let mut results: Vec<CaseResult> =
             rates.map(|(arch, rate)| in_turn(arch, "rate", at, about(*rate, at))).collect();
         results.push(in_turn("epoll", "reply-p50", at, about(*reply, at)));
-        (*name, results)
+        run(name, results)
     };
-    runs(figures.iter().enumerate().map(of).collect())
+    figures.iter().enumerate().map(of).collect()
 }
 
 /// Three systems, of which `native` is the fastest, twice as fast as `gvisor`; an event loop matters more than the system.
@@ -62,15 +52,6 @@ fn opposite() -> Vec<Document> {
         ("native", [4e3, 5e3], 200.0),
         ("bwrap", [4.2e3, 5.2e3], 190.0),
     ])
-}
-
-fn claim(lines: &str) -> Claim {
-    let text = format!("[[claim]]\nname = \"x\"\nsentence = \"A sentence.\"\n{lines}");
-    ClaimFile::parse(&text).unwrap().claims.remove(0)
-}
-
-fn judged(lines: &str, documents: &[Document]) -> JudgedClaim {
-    judge(&[claim(lines)], documents).remove(0)
 }
 
 /// A claim about the rate of an event loop on system `a` and on system `b`.
@@ -123,8 +104,6 @@ fn the_order_of_runs_does_not_matter_and_the_systems_are_named() {
 
 #[test]
 fn systems_are_named_by_their_ranks_also_while_rounds_are_too_few() {
-    let lines = "a = { case = \"net/answer\", params = { arch = \"epoll\" }, metric = \"rate\", system = \"worst\" }\n\
-                 b = { params = { arch = \"threads\" }, system = \"best\" }\nrelation = \"ratio > 1\"\n";
     for turned in 0..3 {
         let mut documents = three();
         documents.rotate_left(turned);
@@ -133,7 +112,7 @@ fn systems_are_named_by_their_ranks_also_while_rounds_are_too_few() {
             result.round_starts_ms.truncate(3);
             result.rounds = 3;
         }
-        let judged = judged(lines, &documents);
+        let judged = judged(ARCHITECTURE_OVER_SYSTEM, &documents);
         let shown = &judged.comparisons[0];
         assert_eq!((judged.verdict, shown.interval), (Undecided, None));
         let b = shown.b.as_ref().unwrap();
@@ -181,10 +160,8 @@ fn one_system_has_no_rank() {
     let mut documents = three();
     let alone = judged(&lines, &documents[1..2]);
     assert_eq!(alone.verdict, NotMeasurable);
-    assert_eq!(
-        alone.note,
-        "only native has figures: a rank needs two systems or more, such as `--on native --on gvisor`"
-    );
+    let note = "only native has figures: a rank needs two systems or more, such as `--on native --on gvisor`";
+    assert_eq!(alone.note, note);
     // Two runs of one system are one system.
     let twice = [documents[1].clone(), documents[1].clone()];
     assert_eq!(judged(&lines, &twice).verdict, NotMeasurable);
@@ -195,8 +172,7 @@ fn one_system_has_no_rank() {
     assert!(other.note.starts_with("the system \"windows\" was not measured"), "{}", other.note);
     documents[0].machine.insert(results::EMULATED.to_owned(), "emulated by QEMU".into());
     let epoll = documents[2].results.iter_mut().find(|row| row.params["arch"] == "epoll").unwrap();
-    (epoll.outcome, epoll.estimate) = (Outcome::Unsupported, None);
-    epoll.reason = Some("no epoll".to_owned());
+    end(epoll, Outcome::Unsupported, "no epoll");
     let alone = judged(&lines, &documents);
     assert_eq!(alone.verdict, NotMeasurable);
     for reason in ["gvisor: its times are not judged: emulated by QEMU", "is unsupported: no epoll"]
@@ -245,11 +221,11 @@ fn ranks_of_equal_systems_are_rarely_taken_for_a_difference() {
     let mut rng = StdRng::seed_from_u64(17);
     let mut wrong = [0; 4];
     for _ in 0..DATA_SETS {
-        let of_system = |(at, name): (usize, &'static &'static str)| {
+        let of_system = |(at, name): (usize, &&str)| {
             let values = (0..10).map(|_| 1e4 * (0.02 * noise(&mut rng)).exp()).collect();
-            (*name, vec![in_turn("epoll", "rate", at, values)])
+            run(name, vec![in_turn("epoll", "rate", at, values)])
         };
-        let documents = runs(NAMES.iter().enumerate().map(of_system).collect());
+        let documents: Vec<Document> = NAMES.iter().enumerate().map(of_system).collect();
         let verdict = |lines: &str| judged(lines, &documents).verdict;
         wrong[0] += usize::from(verdict(&rates("best", "worst", "ratio > 1")) == Holds);
         wrong[1] += usize::from(verdict(&rates("best", "next", "ratio > 1")) == Holds);

@@ -1,39 +1,24 @@
 //! Verdicts on constructed runs.
 
 use measure::stats::median;
-use results::{CaseResult, Direction, Document, Estimate, Outcome, PerOp, PointKey};
+use results::{CaseResult, Direction, Document, Outcome, PerOp};
 
 use super::super::*;
-use simulated::AsPoint;
+use simulated::{AsPoint, document_on, figure_of, next_run, with_extremes};
 
 /// A result of a point.
 pub(super) fn result(point: impl AsPoint, metric: &str, round_values: Vec<f64>) -> CaseResult {
     simulated::areas::install();
-    let PointKey { case, params } = point.point();
-    let mut sorted = round_values.clone();
-    let middle = median(&mut sorted);
-    let (low, high) = (sorted[0], sorted[sorted.len() - 1]);
-    let known = catalog::metric(&case, metric);
+    let point = point.point();
+    let known = catalog::metric(&point.case, metric);
     let (unit, better) =
         known.map_or(("ns/op", Direction::Lower), |metric| (metric.unit, metric.better));
-    CaseResult {
-        estimate: Some(Estimate { median: middle, low, high, level: 0.95 }),
-        rounds: round_values.len() as u32,
-        round_values,
-        ..CaseResult::blank(&case, params, metric, unit, better)
-    }
+    with_extremes(figure_of(&point, (metric, unit, better), round_values))
 }
 
 /// A run of a system with this name, measured in turn with the others.
 pub(super) fn run(system: &str, results: Vec<CaseResult>) -> Document {
-    let text = format!(
-        r#"{{"schema":1,"run":{{"id":"{system}","started":"2026-11-21T00:00:00Z","seed":1,"oscost":"0","area_seconds":{{}}}},
-            "machine":{{"os":"Linux","system":"{system}"}},"results":[]}}"#
-    );
-    let mut document = results::parse_document(&text).unwrap();
-    document.results = results;
-    document.run.asked.insert(results::GROUP.to_owned(), "together".to_owned());
-    document
+    document_on("Linux", Some(system), results)
 }
 
 /// Twelve rounds about `center` within 1 %.
@@ -42,7 +27,7 @@ pub(super) fn about(center: f64) -> Vec<f64> {
 }
 
 /// A claim with these lines in addition to its name and sentence.
-fn claim(lines: &str) -> Claim {
+pub(super) fn claim(lines: &str) -> Claim {
     let text = format!("[[claim]]\nname = \"x\"\nsentence = \"A sentence.\"\n{lines}");
     ClaimFile::parse(&text).unwrap().claims.remove(0)
 }
@@ -66,6 +51,12 @@ fn locks(of_a: [f64; 2], of_b: [f64; 2]) -> Vec<CaseResult> {
         })
     };
     rows("lock/sysv-sem", of_a).chain(rows("lock/posix-sem-shared", of_b)).collect()
+}
+
+/// Takes the figure from a result.
+pub(super) fn end(result: &mut CaseResult, outcome: Outcome, why: &str) {
+    (result.outcome, result.estimate) = (outcome, None);
+    result.reason = Some(why.to_owned());
 }
 
 #[test]
@@ -94,19 +85,13 @@ fn ratios_hold_and_fail_for_all_and_for_some() {
 fn counterparts_have_the_same_parameters() {
     let documents = [run("native", locks([200.0, 300.0], [100.0, 250.0]))];
     let judged = judged(&format!("{RATIO}relation = \"> 1\"\nscope = \"for all\"\n"), &documents);
-    let labels: Vec<(String, String)> = judged
-        .comparisons
-        .iter()
-        .map(|one| (one.a.point.to_string(), one.b.as_ref().unwrap().point.to_string()))
-        .collect();
-    assert_eq!(
-        labels,
-        [
-            ("lock/sysv-sem{as=threads,workers=1}", "lock/posix-sem-shared{as=threads,workers=1}"),
-            ("lock/sysv-sem{as=threads,workers=2}", "lock/posix-sem-shared{as=threads,workers=2}"),
-        ]
-        .map(|(a, b)| (a.to_owned(), b.to_owned()))
-    );
+    assert_eq!(judged.comparisons.len(), 2);
+    for (one, workers) in judged.comparisons.iter().zip(1..) {
+        let params = format!("{{as=threads,workers={workers}}}");
+        assert_eq!(one.a.point.to_string(), format!("lock/sysv-sem{params}"));
+        let b = one.b.as_ref().unwrap();
+        assert_eq!(b.point.to_string(), format!("lock/posix-sem-shared{params}"));
+    }
     let interval = judged.comparisons[0].interval.unwrap();
     assert!(interval.low < 2.0 && 2.0 < interval.high && (interval.mid - 2.0).abs() < 0.01);
 }
@@ -148,14 +133,9 @@ fn what_is_missing_is_named() {
     );
     let windows = of("a.case = \"clock/query-performance-counter\"");
     let reason = note(&windows, &documents);
-    assert!(
-        cfg!(windows) || reason.starts_with("clock/query-performance-counter is missing: "),
-        "{reason}"
-    );
-    for result in &mut results {
-        (result.outcome, result.estimate) = (Outcome::Unsupported, None);
-        result.reason = Some("no System V IPC".to_owned());
-    }
+    let missing = "clock/query-performance-counter is missing: ";
+    assert!(cfg!(windows) || reason.starts_with(missing), "{reason}");
+    results.iter_mut().for_each(|result| end(result, Outcome::Unsupported, "no System V IPC"));
     let documents = [run("native", results)];
     assert_eq!(
         note(&of("a.case = \"lock/sysv-sem\""), &documents),
@@ -189,8 +169,7 @@ fn the_reason_of_a_point_without_figures_is_that_of_each_of_its_metrics() {
         [(Outcome::Unsupported, ClaimVerdict::Holds), (Outcome::TimedOut, ClaimVerdict::Undecided)]
     {
         let mut without = of("fork", "time");
-        (without.outcome, without.estimate) = (outcome, None);
-        without.reason = Some("no fork".to_owned());
+        end(&mut without, outcome, "no fork");
         let documents =
             [run("native", vec![without, of("threads", "time"), of("threads", "rate")])];
         let judged = judged(lines, &documents);
@@ -211,8 +190,7 @@ fn a_point_that_is_unsupported_on_either_side_is_left_out_and_named() {
         (2, "lock/posix-sem-shared{as=threads,workers=1}"),
     ] {
         let mut results = locks([200.0, 300.0], [100.0, 250.0]);
-        (results[at].outcome, results[at].estimate) = (Outcome::Unsupported, None);
-        results[at].reason = Some("no room".to_owned());
+        end(&mut results[at], Outcome::Unsupported, "no room");
         let judged = judged(&all, &[run("native", results)]);
         assert_eq!(judged.verdict, ClaimVerdict::Holds, "{}", judged.note);
         assert_eq!(judged.left_out, [format!("{label} is unsupported: no room")]);
@@ -221,8 +199,7 @@ fn a_point_that_is_unsupported_on_either_side_is_left_out_and_named() {
     // No point is left.
     let mut results = locks([200.0, 300.0], [100.0, 250.0]);
     for at in [0, 3] {
-        (results[at].outcome, results[at].estimate) = (Outcome::Unsupported, None);
-        results[at].reason = Some("no room".to_owned());
+        end(&mut results[at], Outcome::Unsupported, "no room");
     }
     let judged = judged(&all, &[run("native", results)]);
     assert_eq!(judged.verdict, ClaimVerdict::NotMeasurable);
@@ -319,7 +296,7 @@ fn separate_runs_differ_by_more_than_their_rounds() {
     };
     let in_turn = judged(lines, &[new.clone(), old.clone()]);
     assert_eq!(in_turn.verdict, ClaimVerdict::Holds);
-    let [mut later, earlier] = [new, old].map(|mut run| {
+    let [mut later, mut earlier] = [new, old].map(|mut run| {
         run.run.asked.clear();
         run
     });
@@ -328,22 +305,10 @@ fn separate_runs_differ_by_more_than_their_rounds() {
     assert!(separate.note.starts_with("such runs differ by "), "{}", separate.note);
     assert!(width(&separate) > 2.0 * width(&in_turn), "{separate:?}");
     // A machine that is known to repeat its figures decides it.
-    let result = |run: &Document| run.results[0].clone();
-    let known = results::NextRun {
-        low: 0.0,
-        high: 1e3,
-        level: 0.95,
-        deviation: 0.001,
-        degrees: 20.0,
-        visits: 21,
-        boots: 3,
-        days: 4,
-        source: results::Source::Visits,
-    };
-    later.results[0] = CaseResult { next_run: Some(known), ..result(&later) };
-    let mut before = earlier;
-    before.results[0] = CaseResult { next_run: Some(known), ..result(&before) };
-    assert_eq!(judged(lines, &[later, before]).verdict, ClaimVerdict::Holds);
+    for run in [&mut later, &mut earlier] {
+        run.results[0].next_run = Some(next_run([0.0, 1e3], 0.001, 20.0, 21));
+    }
+    assert_eq!(judged(lines, &[later, earlier]).verdict, ClaimVerdict::Holds);
 }
 
 #[test]
@@ -353,17 +318,12 @@ fn cycles_are_compared_on_the_same_processor_only() {
             vec![result("lock/sysv-sem", "time", about(if system == "a" { 200.0 } else { 100.0 }))];
         let estimate = results[0].estimate.unwrap();
         // Both operations take 300 cycles, but one core is twice as fast.
-        let factor = 300.0 / estimate.median;
-        results[0].cycles = Some(results::Interval {
-            median: estimate.median * factor,
-            low: estimate.low * factor,
-            high: estimate.high * factor,
-        });
+        let [median, low, high] =
+            [estimate.median, estimate.low, estimate.high].map(|ns| ns * 300.0 / estimate.median);
+        results[0].cycles = Some(results::Interval { median, low, high });
         let mut document = run(system, results);
-        for key in
-            ["cpu_vendor", "cpu_family", "cpu_model", "cpu_stepping", "cpu_flags", "cpu_caches"]
-        {
-            document.machine.insert(key.to_owned(), model.into());
+        for key in ["vendor", "family", "model", "stepping", "flags", "caches"] {
+            document.machine.insert(format!("cpu_{key}"), model.into());
         }
         document
     };
@@ -416,13 +376,9 @@ fn servers(threads: [f64; 3], epoll: [f64; 3]) -> Vec<CaseResult> {
         let params = [("arch", arch), ("connections", &*connections)];
         result(("net/answer", params), "rate", about(rate))
     };
-    let at = |at: usize| {
-        [
-            row("threads", 10u32.pow(at as u32 + 1), threads[at]),
-            row("epoll", 10u32.pow(at as u32 + 1), epoll[at]),
-        ]
-    };
-    [at(0), at(1), at(2)].concat()
+    let at = [10, 100, 1_000].into_iter().zip(threads).zip(epoll);
+    at.flat_map(|((at, threads), epoll)| [row("threads", at, threads), row("epoll", at, epoll)])
+        .collect()
 }
 
 const CURVES: &str = "a = { case = \"net/answer\", params = { arch = \"threads\" }, metric = \"rate\" }\n\
@@ -435,10 +391,8 @@ fn curves_cross_within_the_measured_range_only() {
     let of = |relation: &str| {
         verdict(&format!("{CURVES}over = \"connections\"\nrelation = \"{relation}\"\n"), &documents)
     };
-    assert_eq!(of("crosses between 100 and 1000"), Holds);
-    assert_eq!(of("crosses <= 1000"), Holds);
-    assert_eq!(of("crosses >= 500"), Fails);
-    assert_eq!(of("crosses at 50"), Fails);
+    let limits = ["between 100 and 1000", "<= 1000", ">= 500", "at 50"];
+    assert_eq!(limits.map(|limit| of(&format!("crosses {limit}"))), [Holds, Holds, Fails, Fails]);
     // The ratio falls from 2 at 10 to 1.07 at 100, and is 1.5 at 29.
     assert_eq!(of("crosses 1.5 between 25 and 33"), Holds);
     assert_eq!(of("crosses 1.5 >= 50"), Fails);
@@ -448,11 +402,9 @@ fn curves_cross_within_the_measured_range_only() {
     let of = |relation: &str| {
         verdict(&format!("{CURVES}over = \"connections\"\nrelation = \"{relation}\"\n"), &documents)
     };
-    assert_eq!(of("crosses <= 1000"), Fails);
-    assert_eq!(of("crosses <= 1001"), Undecided);
-    assert_eq!(of("crosses <= 500"), Fails);
-    assert_eq!(of("crosses >= 500"), Holds);
-    assert_eq!(of("crosses at 5000"), Undecided);
+    let limits = ["<= 1000", "<= 1001", "<= 500", ">= 500", "at 5000"];
+    let found = limits.map(|limit| of(&format!("crosses {limit}")));
+    assert_eq!(found, [Fails, Undecided, Fails, Holds, Undecided]);
 }
 
 #[test]
@@ -476,18 +428,12 @@ fn a_disturbed_point_decides_what_is_more_than_a_factor_of_2_from_a_claim() {
     let mut results = servers([7e4, 7e4, 7e4], [1e4, 1e4, 1e4]);
     results.iter_mut().for_each(|result| result.disturbed = true);
     let documents = [run("native", results)];
-    let of = |relation: &str| {
-        judged(&format!("{CURVES}scope = \"for all\"\nrelation = \"{relation}\"\n"), &documents)
-    };
-    for (relation, expected) in [
-        ("ratio >= 20", ClaimVerdict::Fails),
-        ("ratio >= 12", ClaimVerdict::Undecided),
-        ("ratio >= 5", ClaimVerdict::Undecided),
-        ("ratio >= 3", ClaimVerdict::Holds),
-    ] {
-        let judged = of(relation);
-        assert_eq!(judged.verdict, expected, "{relation}");
-        let is_open = expected == ClaimVerdict::Undecided;
+    use ClaimVerdict::{Fails, Holds, Undecided};
+    for (ratio, expected) in [(20, Fails), (12, Undecided), (5, Undecided), (3, Holds)] {
+        let lines = format!("{CURVES}scope = \"for all\"\nrelation = \"ratio >= {ratio}\"\n");
+        let judged = judged(&lines, &documents);
+        assert_eq!(judged.verdict, expected, "{ratio}");
+        let is_open = expected == Undecided;
         assert_eq!(judged.note.contains("rounds were quiet"), is_open, "{}", judged.note);
     }
 }
@@ -547,10 +493,8 @@ fn what_would_decide_it_is_reported() {
         judged.note
     };
     let rounds = note("< 108 ns");
-    assert!(
-        rounds.starts_with("about ") && rounds.ends_with(" times as many rounds would decide it"),
-        "{rounds}"
-    );
+    let many = " times as many rounds would decide it";
+    assert!(rounds.starts_with("about ") && rounds.ends_with(many), "{rounds}");
     let on_the_limit = note(&format!("< {middle} ns"));
     assert!(on_the_limit.contains("limit"), "{on_the_limit}");
     let mut few = result("lock/futex", "time", vec![100.0; 3]);

@@ -47,14 +47,11 @@ fn the_sentinel_is_no_floor_between_systems_in_turn() {
         run.results[0].reference = Some(Reference { alu, chase: 990.0, chain: 720.0 });
         if id.is_empty() { run } else { in_turn(run, id, later) }
     };
-    let slower = |id: &str| {
-        first(
-            &with_alu(100.0, 930.0, id, 0),
-            &with_alu(100.5, 937.0, if id.is_empty() { "" } else { "b" }, 9),
-        )
+    let slower = |[one, other]: [&str; 2]| {
+        first(&with_alu(100.0, 930.0, one, 0), &with_alu(100.5, 937.0, other, 9))
     };
-    assert_eq!(slower("a").verdict, Verdict::Slower);
-    let floor = slower("").floor;
+    assert_eq!(slower(["a", "b"]).verdict, Verdict::Slower);
+    let floor = slower(["", ""]).floor;
     assert!((0.007..0.008).contains(&floor), "{floor}");
 }
 
@@ -65,9 +62,7 @@ fn figures_that_are_zero_on_both_sides_are_the_same_beside_times_that_vary() {
         let times = (0..8).map(|salt| (format!("net/{salt}"), rounds(450.0, 0.2, 12, salt)));
         let mut results: Vec<CaseResult> =
             times.map(|(case, values)| result(&case, values)).collect();
-        let mut errors = result("net/0", vec![0.0; 12]);
-        (errors.metric, errors.unit) = ("errors".to_owned(), "share".to_owned());
-        results.push(errors);
+        results.push(lower("net/0", "errors", "share", vec![0.0; 12]));
         in_turn(run(results), id, later)
     };
     let rows = compared(&of("a", 0), &of("b", 7));

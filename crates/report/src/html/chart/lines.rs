@@ -375,13 +375,8 @@ mod tests {
             points: points.clone(),
         });
         let x = XAxis { title: "workers".into(), ..XAxis::default() };
-        let lines = Lines {
-            x,
-            metric: "time".into(),
-            unit: "ns/op".into(),
-            lines: lines.into(),
-            ..Lines::default()
-        };
+        let (metric, unit, lines) = ("time".into(), "ns/op".into(), lines.into());
+        let lines = Lines { x, metric, unit, lines, ..Lines::default() };
         Chart::new("c1".into(), "Time by workers", Drawing::Lines(lines))
     }
 
@@ -403,18 +398,11 @@ mod tests {
     #[test]
     fn a_chart_without_points_is_left_out() {
         let mut chart = chart();
-        let unknown = LinePoint {
-            x: f64::NAN,
-            y: f64::NAN,
-            low: f64::NAN,
-            high: f64::NAN,
-            ..LinePoint::default()
-        };
+        let [x, y, low, high] = [f64::NAN; 4];
+        let unknown = LinePoint { x, y, low, high, ..LinePoint::default() };
         for points in [vec![], vec![unknown]] {
-            chart.drawing = Drawing::Lines(Lines {
-                lines: vec![Line { points, ..Line::default() }],
-                ..Lines::default()
-            });
+            let lines = vec![Line { points, ..Line::default() }];
+            chart.drawing = Drawing::Lines(Lines { lines, ..Lines::default() });
             assert_eq!(chart.figure().into_string(), "");
         }
     }
