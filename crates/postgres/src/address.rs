@@ -213,21 +213,16 @@ mod tests {
 
     #[test]
     fn a_server_elsewhere_is_verified_unless_the_url_says_otherwise() {
-        for (url, name, uses_tls) in [
-            ("postgres://ann@db.example/perf", "postgres://ann@db.example/perf", true),
-            (
-                "postgresql://ann@db.example:6000/perf?sslmode=disable",
-                "postgres://ann@db.example:6000/perf",
-                false,
-            ),
-            ("postgres://ann@localhost/perf", "postgres://ann@localhost/perf", false),
-            (
-                "postgres://ann@127.0.0.1/perf?sslmode=verify-full",
-                "postgres://ann@127.0.0.1/perf",
-                true,
-            ),
-            ("postgres://ann@[2001:db8::1]/perf", "postgres://ann@2001:db8::1/perf", true),
-        ] {
+        for [url, name, tls] in testing::rows(
+            "
+            postgres://ann@db.example/perf | postgres://ann@db.example/perf | TLS
+            postgresql://ann@db.example:6000/perf?sslmode=disable | postgres://ann@db.example:6000/perf | none
+            postgres://ann@localhost/perf | postgres://ann@localhost/perf | none
+            postgres://ann@127.0.0.1/perf?sslmode=verify-full | postgres://ann@127.0.0.1/perf | TLS
+            postgres://ann@[2001:db8::1]/perf | postgres://ann@2001:db8::1/perf | TLS
+            ",
+        ) {
+            let uses_tls = tls == "TLS";
             let address = parsed(url).expect(url);
             assert_eq!((address.name.as_str(), address.uses_tls), (name, uses_tls), "{url}");
             let mode = if uses_tls { SslMode::Require } else { SslMode::Disable };

@@ -11,8 +11,11 @@ use proptest::prelude::*;
 use report::Page;
 use results::{CaseResult, Direction, Estimate, Outcome};
 use simulated::text::{self, any_doubt};
+use simulated::{ended, figure_of};
 
 use crate::pages::{ASCII, NARROW, WIDE};
+
+const CASE: &str = "concurrency/answer";
 
 fn params(executor: &str, degree: &str, order: &str) -> BTreeMap<String, String> {
     areas::install();
@@ -31,23 +34,10 @@ fn measured(params: BTreeMap<String, String>, figures: [f64; 3], spread: f64) ->
     let row = |(metric, unit, center): (&str, &str, f64)| {
         let round_values: Vec<f64> =
             (0..10).map(|i| center * (1.0 + spread * f64::from(i * step % 11 - 5))).collect();
-        let estimate = Estimate {
-            median: center,
-            low: center * (1.0 - 2.0 * spread),
-            high: center * (1.0 + 2.0 * spread),
-            level: 0.95,
-        };
+        let [low, high] = [-2.0, 2.0].map(|times| center * (1.0 + times * spread));
         CaseResult {
-            estimate: Some(estimate),
-            rounds: 10,
-            round_values,
-            ..CaseResult::blank(
-                "concurrency/answer",
-                params.clone(),
-                metric,
-                unit,
-                Direction::Lower,
-            )
+            estimate: Some(Estimate { median: center, low, high, level: 0.95 }),
+            ..figure_of((CASE, &params), (metric, unit, Direction::Lower), round_values)
         }
     };
     let [elapsed, turnaround, worst] = figures;
@@ -69,17 +59,8 @@ fn candidates(spread: f64) -> Vec<CaseResult> {
     ]
     .concat();
     rows[6].doubts = vec![Doubt::SeveralModes];
-    rows.push(CaseResult {
-        outcome: Outcome::TimedOut,
-        reason: Some("not done within 60 s".to_owned()),
-        ..CaseResult::blank(
-            "concurrency/answer",
-            params("threads", "40", "given"),
-            "time",
-            "ns/op",
-            Direction::Lower,
-        )
-    });
+    let late = params("threads", "40", "given");
+    rows.push(ended((CASE, &late), Outcome::TimedOut, "not done within 60 s"));
     rows
 }
 

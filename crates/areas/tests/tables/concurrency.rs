@@ -6,8 +6,8 @@ use insta::assert_snapshot;
 use measure::Doubt;
 use proptest::prelude::*;
 use report::{Page, closing_line, results_tables};
-use results::{CaseResult, Estimate, Outcome};
-use simulated::text::any_doubt;
+use results::{CaseResult, Outcome};
+use simulated::text::any_ending;
 
 use crate::executors;
 use crate::pages::{ASCII, NARROW, check_colour, check_results};
@@ -40,41 +40,21 @@ fn odd_jobs() -> Vec<CaseResult> {
 }
 
 #[test]
-fn jobs_of_a_usual_run() {
-    let run = executors::default_jobs();
-    assert_snapshot!("executors_80", results_tables(&run, &NARROW));
-    let part = executors::jobs(
-        &["serial", "threads", "tokio"],
-        &["cpu", "wait"],
-        &[("one", "longest", "25")],
-        &[("50us", 5e4), ("4.05ms", 4.05e6)],
-    );
+fn each_case_has_its_tables() {
+    for (name, run) in [
+        ("executors_80", executors::default_jobs()),
+        ("executors_odd_80", odd_jobs()),
+        ("degrees_80", executors::degrees()),
+        ("worth_80", executors::worth()),
+        ("candidates_80", executors::answer()),
+    ] {
+        assert_snapshot!(name, results_tables(&run, &NARROW));
+    }
+    let executors = ["serial", "threads", "tokio"];
+    let (ways, bases) = ([("one", "longest", "25")], [("50us", 5e4), ("4.05ms", 4.05e6)]);
+    let part = executors::jobs(&executors, &["cpu", "wait"], &ways, &bases);
     assert_snapshot!("executors_ascii", results_tables(&part, &ASCII));
-}
-
-#[test]
-fn jobs_that_went_wrong() {
-    let run = odd_jobs();
-    assert_snapshot!("executors_odd_80", results_tables(&run, &NARROW));
-}
-
-#[test]
-fn degrees() {
-    let run = executors::degrees();
-    assert_snapshot!("degrees_80", results_tables(&run, &NARROW));
-    assert_snapshot!("degrees_ascii", results_tables(&run, &ASCII));
-}
-
-#[test]
-fn worth() {
-    let run = executors::worth();
-    assert_snapshot!("worth_80", results_tables(&run, &NARROW));
-}
-
-#[test]
-fn candidates() {
-    let run = executors::answer();
-    assert_snapshot!("candidates_80", results_tables(&run, &NARROW));
+    assert_snapshot!("degrees_ascii", results_tables(&executors::degrees(), &ASCII));
 }
 
 #[test]
@@ -104,14 +84,6 @@ fn colour_adds_nothing_but_colour() {
     let run = [odd_jobs(), executors::degrees(), executors::worth(), executors::answer()].concat();
     check_colour(|page| results_tables(&run, page));
 }
-
-const OUTCOMES: [Outcome; 5] = [
-    Outcome::Measured,
-    Outcome::Unsupported,
-    Outcome::Failed,
-    Outcome::TimedOut,
-    Outcome::Implausible,
-];
 
 /// A case of the area, with values of its parameters that may be odd.
 fn named() -> impl Strategy<Value = (String, BTreeMap<String, String>)> {
@@ -162,21 +134,10 @@ fn result() -> impl Strategy<Value = CaseResult> {
         ("amdahl-serial", "share"),
         ("shortest-job", "ns"),
     ];
-    let estimate = (-3.0f64..12.0, 0.0f64..2.0, 0.0f64..2.0);
-    let figure =
-        (prop::sample::select(&METRICS[..]), estimate, prop::sample::select(&OUTCOMES[..]));
-    let doubts = prop::collection::vec(any_doubt(), 0..3);
-    (named(), figure, doubts, "\\PC{0,90}").prop_map(
-        |((case, params), (named, (exponent, below, above), outcome), doubts, reason)| {
-            let measured = outcome == Outcome::Measured;
-            let median = 10f64.powf(exponent);
-            let (low, high) = (median * (1.0 - below), median * (1.0 + above));
-            let estimate = Estimate { median, low, high, level: 0.95 };
-            CaseResult {
-                estimate: measured.then_some(estimate),
-                doubts,
-                ..executors::without_figure(&case, &params, named, outcome, &reason)
-            }
+    (named(), prop::sample::select(&METRICS[..]), any_ending()).prop_map(
+        |((case, params), (metric, unit), ending)| {
+            let (metric, unit) = (metric.to_owned(), unit.to_owned());
+            CaseResult { case, params, metric, unit, ..ending }
         },
     )
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use measure::Doubt;
 use results::{CaseResult, Direction, Document, Estimate, Outcome, RunInfo, SCHEMA};
-use simulated::params;
+use simulated::{evenly, params};
 
 /// Number of rounds of each case.
 const ROUNDS: usize = 10;
@@ -19,20 +19,8 @@ pub fn figure(
     relative: f64,
 ) -> CaseResult {
     areas::install();
-    let half_width = value.abs() * relative;
-    let round = |i: usize| value + half_width * (2.0 * ((i * 7 + 3) % ROUNDS) as f64 / 9.0 - 1.0);
     let better = if unit == "jobs/s" { Direction::Higher } else { Direction::Lower };
-    CaseResult {
-        estimate: Some(Estimate {
-            median: value,
-            low: value - half_width,
-            high: value + half_width,
-            level: 0.95,
-        }),
-        rounds: ROUNDS as u32,
-        round_values: (0..ROUNDS).map(round).collect(),
-        ..CaseResult::blank(case, of.clone(), metric, unit, better)
-    }
+    evenly((case, of), (metric, unit, better), [value, relative], [ROUNDS, 7, 3])
 }
 
 /// A metric without a figure.
@@ -44,8 +32,8 @@ pub fn without_figure(
     reason: &str,
 ) -> CaseResult {
     areas::install();
-    let blank = CaseResult::blank(case, of.clone(), metric, unit, Direction::Lower);
-    CaseResult { outcome, reason: Some(reason.to_owned()), ..blank }
+    let (metric, unit) = (metric.to_owned(), unit.to_owned());
+    CaseResult { metric, unit, ..simulated::ended((case, of), outcome, reason) }
 }
 
 /// Completion times of jobs that are handed out in this order; at most `at_once` of them share `cpus` evenly.

@@ -66,19 +66,14 @@ fn point(case: &str, of: &[(&str, &str)], kib: f64, more: f64) -> Vec<CaseResult
 }
 
 fn ended(case: &str, of: &[(&str, &str)], outcome: Outcome, why: &str) -> CaseResult {
-    let blank = CaseResult::blank(case, params(of), "time", "ns/op", Direction::Lower);
-    CaseResult { outcome, reason: Some(why.to_owned()), ..blank }
+    simulated::ended((case, &params(of)), outcome, why)
 }
 
 fn run() -> Vec<CaseResult> {
     let mut results = Vec::new();
     for (size, kib) in [("0", 0.0), ("128k", 128.0), ("16k", 16.0), ("1k", 1.0), ("4k", 4.0)] {
-        results.extend(point(
-            "file/small",
-            &[("dir", "temp"), ("files", "10000"), ("size", size)],
-            kib,
-            0.0,
-        ));
+        let of = [("dir", "temp"), ("files", "10000"), ("size", size)];
+        results.extend(point("file/small", &of, kib, 0.0));
     }
     for (sync, more) in [("none", 0.0), ("file", 650.0), ("file+dir", 1_150.0)] {
         let of = [("dir", "temp"), ("files", "100"), ("size", "4k"), ("sync", sync)];

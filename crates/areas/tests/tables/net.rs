@@ -3,27 +3,21 @@
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use report::{Page, closing_line, results_tables};
-use results::{CaseResult, Direction, Estimate, Outcome};
-use simulated::text::{any_doubt, check_figures};
+use results::CaseResult;
+use simulated::text::{any_ending, check_figures};
 
 use crate::pages::{NARROW, any_page, check, check_colour, check_results};
 use crate::servers;
 
 #[test]
-fn connections_answered() {
-    let run = servers::answer();
-    assert_snapshot!("answer_80", results_tables(&run, &NARROW));
-}
-
-#[test]
-fn requests_answered() {
-    let run = servers::requests();
-    assert_snapshot!("requests_80", results_tables(&run, &NARROW));
-}
-
-#[test]
-fn connections_held() {
-    assert_snapshot!("hold_80", results_tables(&servers::hold(&[500]), &NARROW));
+fn each_case_has_its_tables() {
+    for (name, run) in [
+        ("answer_80", servers::answer()),
+        ("requests_80", servers::requests()),
+        ("hold_80", servers::hold(&[500])),
+    ] {
+        assert_snapshot!(name, results_tables(&run, &NARROW));
+    }
 }
 
 proptest! {
@@ -68,9 +62,6 @@ fn colour_adds_nothing_but_colour() {
     check_colour(|page| results_tables(&run, page));
 }
 
-const OUTCOMES: [Outcome; 4] =
-    [Outcome::Measured, Outcome::Unsupported, Outcome::Failed, Outcome::TimedOut];
-
 const METRICS: [(&str, &str); 9] = [
     ("time", "ns/op"),
     ("rate", "replies/s"),
@@ -85,38 +76,24 @@ const METRICS: [(&str, &str); 9] = [
 
 fn result() -> impl Strategy<Value = CaseResult> {
     let values = |list: &'static [&'static str]| prop::sample::select(list);
-    let figure = (-3.0f64..12.0, 0.0f64..2.0, 0.0f64..2.0);
     let named = (
         values(&["net/answer", "net/requests", "net/hold"]),
         values(&["fork", "threads", "epoll", "epoll-per-cpu", "a-name-that-is16", "Odd name"]),
         values(&["1", "10", "100", "500", "1000", "5000", "999999", "1500", "2", "many"]),
         values(&["apart", "same"]),
     );
-    let doubts = prop::collection::vec(any_doubt(), 0..3);
-    let ending = (prop::sample::select(&OUTCOMES[..]), "[a-z ]{1,120}");
-    (named, prop::sample::select(&METRICS[..]), figure, ending, doubts).prop_map(
-        |(
-            (case, arch, connections, place),
-            named,
-            (exponent, below, above),
-            (outcome, reason),
-            doubts,
-        )| {
-            let (metric, unit) = named;
+    (named, prop::sample::select(&METRICS[..]), any_ending()).prop_map(
+        |((case, arch, connections, place), (metric, unit), ending)| {
             let derived = unit == "connections";
             let other = if derived { ("than", arch) } else { ("connections", connections) };
             let params = [("arch", arch), other, ("network", "loopback"), ("place", place)];
-            let params = simulated::params(&params);
-            let median = 10f64.powf(exponent);
-            let (low, high) = (median * (1.0 - below), median * (1.0 + above));
-            let measured = outcome == Outcome::Measured;
             CaseResult {
-                outcome,
-                reason: (!measured).then_some(reason),
-                estimate: measured.then_some(Estimate { median, low, high, level: 0.95 }),
-                round_values: if measured { vec![median, low] } else { Vec::new() },
-                doubts,
-                ..CaseResult::blank(case, params, metric, unit, Direction::Lower)
+                case: case.to_owned(),
+                params: simulated::params(&params),
+                metric: metric.to_owned(),
+                unit: unit.to_owned(),
+                round_values: ending.estimate.iter().flat_map(|of| [of.median, of.low]).collect(),
+                ..ending
             }
         },
     )

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use measure::Doubt;
-use results::{CaseResult, Direction, Estimate, Outcome, PerOp};
+use results::{CaseResult, Direction, Outcome, PerOp};
+use simulated::evenly;
 
 const ROUNDS: usize = 5;
 const CASE: &str = "mail/send";
@@ -45,18 +46,9 @@ fn figure(
     relative: f64,
 ) -> CaseResult {
     areas::install();
-    let half_width = value.abs() * relative;
-    let nth = of["arch"].len() + of["connections"].len();
-    let place = |i: usize| ((i * 3 + nth) % ROUNDS) as f64 / 4.0;
-    let round = |i: usize| value + half_width * (2.0 * place(i) - 1.0);
     let better = if metric == "rate" { Direction::Higher } else { Direction::Lower };
-    let (low, high) = (value - half_width, value + half_width);
-    CaseResult {
-        estimate: Some(Estimate { median: value, low, high, level: 0.95 }),
-        rounds: ROUNDS as u32,
-        round_values: (0..ROUNDS).map(round).collect(),
-        ..CaseResult::blank(CASE, of.clone(), metric, unit, better)
-    }
+    let nth = of["arch"].len() + of["connections"].len();
+    evenly((CASE, of), (metric, unit, better), [value, relative], [ROUNDS, 3, nth])
 }
 
 /// One point. The sink accepts 900,000 recipients per second; a transaction has 20 recipients, and a connection 1.1 transactions.
@@ -100,9 +92,7 @@ fn point(manner: &Manner, connections: u32, delay_ms: f64) -> Vec<CaseResult> {
 
 fn ended(arch: &str, connections: u32, delay: &str, outcome: Outcome, why: &str) -> CaseResult {
     areas::install();
-    let of = params(arch, connections, delay);
-    let blank = CaseResult::blank(CASE, of, "time", "ns/op", Direction::Lower);
-    CaseResult { outcome, reason: Some(why.to_owned()), ..blank }
+    simulated::ended((CASE, &params(arch, connections, delay)), outcome, why)
 }
 
 /// A default run.

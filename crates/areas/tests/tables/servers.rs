@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use measure::Doubt;
-use results::{CaseResult, Direction, Estimate, Outcome, PerOp};
+use results::{CaseResult, Direction, Outcome, PerOp};
+use simulated::evenly;
 
 const ROUNDS: usize = 6;
 pub const LEVELS: [u32; 8] = [1, 10, 100, 500, 1000, 1500, 2500, 5000];
@@ -59,19 +60,10 @@ fn figure(
     relative: f64,
 ) -> CaseResult {
     areas::install();
-    let half_width = value.abs() * relative;
+    let better = if metric == "rate" { Direction::Higher } else { Direction::Lower };
     // The pattern of disturbance differs between architectures.
     let nth = of["arch"].len() + of["connections"].len();
-    let place = |i: usize| ((i * 5 + nth) % ROUNDS) as f64 / 5.0;
-    let round = |i: usize| value + half_width * (2.0 * place(i) - 1.0);
-    let better = if metric == "rate" { Direction::Higher } else { Direction::Lower };
-    let (low, high) = (value - half_width, value + half_width);
-    CaseResult {
-        estimate: Some(Estimate { median: value, low, high, level: 0.95 }),
-        rounds: ROUNDS as u32,
-        round_values: (0..ROUNDS).map(round).collect(),
-        ..CaseResult::blank(case, of.clone(), metric, unit, better)
-    }
+    evenly((case, of), (metric, unit, better), [value, relative], [ROUNDS, 5, nth])
 }
 
 fn load(case: &str, manner: &Manner, connections: u32, generator: f64) -> Vec<CaseResult> {
@@ -104,9 +96,7 @@ fn load(case: &str, manner: &Manner, connections: u32, generator: f64) -> Vec<Ca
 
 fn ended(case: &str, arch: &str, connections: u32, outcome: Outcome, why: &str) -> CaseResult {
     areas::install();
-    let of = params(arch, connections);
-    let blank = CaseResult::blank(case, of, "time", "ns/op", Direction::Lower);
-    CaseResult { outcome, reason: Some(why.to_owned()), ..blank }
+    simulated::ended((case, &params(arch, connections)), outcome, why)
 }
 
 fn doubt(results: &mut [CaseResult], arch: &str, from: u32, why: Doubt) {

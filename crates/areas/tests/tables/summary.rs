@@ -42,6 +42,11 @@ fn result(point: &Select, metric: &str, values: [f64; 3]) -> CaseResult {
     }
 }
 
+fn without_figure(result: CaseResult, outcome: Outcome, why: &str) -> CaseResult {
+    let (reason, round_values) = (Some(why.to_owned()), Vec::new());
+    CaseResult { outcome, reason, estimate: None, round_values, ..result }
+}
+
 /// A figure for every row and finding of every area, different from all others of its area.
 fn everything() -> Vec<CaseResult> {
     areas().iter().flat_map(|area| everything_of(area)).collect()
@@ -157,18 +162,10 @@ fn a_usual_run() {
         cycles: Some(Interval { median: 91.01, low: 90.98, high: 91.07 }),
         ..r
     }));
-    results.extend(of("syscall/getppid").map(|r| CaseResult {
-        outcome: Outcome::Failed,
-        reason: Some("killed by signal 9".to_owned()),
-        estimate: None,
-        ..r
-    }));
-    results.extend(of("syscall/nt-get-current-processor").map(|r| CaseResult {
-        outcome: Outcome::Unsupported,
-        reason: Some("a call of Windows".to_owned()),
-        estimate: None,
-        ..r
-    }));
+    let failed = |result| without_figure(result, Outcome::Failed, "killed by signal 9");
+    results.extend(of("syscall/getppid").map(failed));
+    let missing = |result| without_figure(result, Outcome::Unsupported, "a call of Windows");
+    results.extend(of("syscall/nt-get-current-processor").map(missing));
     results.extend(of("lock/std-mutex"));
     let contended = results.last_mut().expect("a mutex of two threads");
     contended.doubts.push(Doubt::Disturbed);
@@ -276,13 +273,7 @@ fn a_crossing_is_a_value_or_one_side_of_all_that_was_measured() {
         text.lines().find(|line| line.starts_with("- ")).map(str::to_owned)
     };
     let found = result(&point, "spawn-cheaper-from", [7e6, 8e6, 9e6]);
-    let none = CaseResult {
-        outcome: Outcome::Unsupported,
-        reason: Some("never cheaper".to_owned()),
-        estimate: None,
-        round_values: Vec::new(),
-        ..found.clone()
-    };
+    let none = without_figure(found.clone(), Outcome::Unsupported, "never cheaper");
     assert_snapshot!(said(&[("1m", 2.0), ("1g", 0.2)], found).unwrap(), @"- From a parent of 8.0 MB (7.0 MB to 9.0 MB) of resident memory on, posix_spawn is cheaper than fork.");
     assert_snapshot!(said(&[("1g", 0.2), ("128m", 0.8)], none.clone()).unwrap(), @"- posix_spawn is cheaper than fork from a parent of any measured size (memory=128m and more).");
     assert_snapshot!(said(&[("1g", 1.2), ("128m", 2.0)], none.clone()).unwrap(), @"- posix_spawn is not cheaper than fork from a parent of any measured size (up to memory=1g).");
