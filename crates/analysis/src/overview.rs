@@ -3,6 +3,7 @@
 //!
 //! All these statements share one chance of error, separate from that of the single points.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use catalog::{Application, Design, Select, areas};
@@ -151,6 +152,10 @@ pub fn overview(compared: &ComparedTable, at: &Selection, settings: &Settings) -
             overview.designs.extend(Some(standing).filter(has_any));
         }
         let judged: Vec<Judged> = within.iter().map(|pairs| pairs.judged(&shared)).collect();
+        // The mean of the factors between the best and the worst side; all of their intervals hold together.
+        let mean_spread = |judged: &[Judged]| {
+            Ratio::mean(&judged.iter().filter_map(Judged::spread).collect::<Vec<_>>())
+        };
         overview.spreads.extend(mean_spread(&judged).zip(mean_spread(&by_design)).map(
             |(of_designs, of_columns)| Spread {
                 application,
@@ -425,24 +430,23 @@ impl<'a> Pairs<'a> {
     fn sides(&self) -> Vec<usize> {
         let count = |side: &usize| self.points.iter().filter(|(_, of)| of[*side].is_some()).count();
         let mut sides: Vec<usize> = (0..self.sides).filter(|side| count(side) > 0).collect();
-        let is_common = |(_, found): &(String, Vec<Option<Found>>), sides: &[usize]| {
-            sides.iter().all(|side| found[*side].is_some())
-        };
-        while sides.len() > 2 && !self.points.iter().any(|point| is_common(point, &sides)) {
-            let least = sides
-                .iter()
-                .rposition(|side| count(side) == sides.iter().map(count).min().unwrap_or(0));
-            sides.remove(least.expect("there are sides"));
+        sides.sort_by_key(|side| Reverse(count(side)));
+        let have = |sides: &[usize], of: &[Option<Found>]| sides.iter().all(|s| of[*s].is_some());
+        while sides.len() > 2 && !self.points.iter().any(|(_, of)| have(&sides, of)) {
+            sides.pop();
         }
+        sides.sort_unstable();
         sides
     }
 
     /// Compares the sides by the points that all of [`Self::sides`] have, so that all means are over the same points.
     fn compare(&mut self, measuring: &Measuring<'_, 'a>, name_of: impl Fn(usize) -> String) {
         let sides = self.sides();
+        let others = |at: usize| sides[at + 1..].iter().map(move |new| (at, *new));
         for (name, found) in &self.points {
             let lacking = sides.iter().find(|side| found[**side].is_none());
-            for (base, new) in pairs_of(&sides) {
+            for (at, new) in (0..sides.len()).flat_map(others) {
+                let base = sides[at];
                 let (Some(of_base), Some(of_new)) = (found[base], found[new]) else { continue };
                 let sample = self.samples.entry((base, new)).or_default();
                 match lacking {
@@ -473,19 +477,6 @@ impl<'a> Pairs<'a> {
         let means = self.samples.iter().filter_map(|(pair, sample)| Some((*pair, mean(sample)?)));
         Judged { pairs: self, means: means.collect() }
     }
-}
-
-/// The mean of the factors between the best and the worst side; all of their intervals hold together.
-fn mean_spread(judged: &[Judged]) -> Option<Ratio> {
-    Ratio::mean(&judged.iter().filter_map(Judged::spread).collect::<Vec<_>>())
-}
-
-/// All pairs of these sides, the lesser first.
-fn pairs_of(sides: &[usize]) -> impl Iterator<Item = (usize, usize)> {
-    sides
-        .iter()
-        .enumerate()
-        .flat_map(|(at, base)| sides[at + 1..].iter().map(move |new| (*base, *new)))
 }
 
 /// The means of pairs of sides.

@@ -17,6 +17,14 @@ pub type OtherMetric<'m> = (&'m str, &'m str, Direction);
 /// The cost of one operation.
 pub const TIME: OtherMetric<'static> = ("time", "ns/op", Direction::Lower);
 
+/// Why a time of 0 is no figure: nothing was done, or nothing was timed.
+const NO_TIME: &str = "its time is 0";
+
+/// Whether the figure would be a time of 0: no operation takes none.
+fn is_no_time(metric: OtherMetric, values: &[f64]) -> bool {
+    metric == TIME && values.iter().all(|value| *value <= 0.0)
+}
+
 /// A result without a figure.
 pub fn blank(point: &PointKey, (metric, unit, better): OtherMetric) -> CaseResult {
     CaseResult::blank(&point.case, point.params.clone(), metric, unit, better)
@@ -32,6 +40,9 @@ pub fn of_values(
 ) -> Option<ToolResult> {
     if values.is_empty() {
         return None;
+    }
+    if is_no_time(metric, &values) {
+        return Some(failed(point, metric, NO_TIME));
     }
     let rounds: Vec<RoundValue> =
         values.iter().map(|value| RoundValue::of(&[*value], SEED)).collect();
@@ -49,6 +60,9 @@ pub fn of_values(
 
 /// The result of one number.
 pub fn of_number(point: &PointKey, metric: OtherMetric, number: f64) -> ToolResult {
+    if is_no_time(metric, &[number]) {
+        return failed(point, metric, NO_TIME);
+    }
     let estimate = Some(Estimate::of(Interval::open(number)));
     let result = CaseResult { estimate, rounds: 1, ..blank(point, metric) };
     ToolResult { result, spread: OtherSpread::Nothing }
@@ -56,12 +70,18 @@ pub fn of_number(point: &PointKey, metric: OtherMetric, number: f64) -> ToolResu
 
 /// A result that the tool reported as a failure.
 pub fn failed(point: &PointKey, metric: OtherMetric, reason: &str) -> ToolResult {
+    without_figure(point, metric, Outcome::Failed, reason)
+}
+
+/// A result that has this outcome instead of a figure.
+pub fn without_figure(
+    point: &PointKey,
+    metric: OtherMetric,
+    outcome: Outcome,
+    reason: &str,
+) -> ToolResult {
     let said = if reason.trim().is_empty() { "it failed" } else { reason };
-    let result = CaseResult {
-        outcome: Outcome::Failed,
-        reason: Some(said.to_owned()),
-        ..blank(point, metric)
-    };
+    let result = CaseResult { outcome, reason: Some(said.to_owned()), ..blank(point, metric) };
     ToolResult { result, spread: OtherSpread::Nothing }
 }
 

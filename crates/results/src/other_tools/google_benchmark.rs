@@ -7,11 +7,11 @@ use measure::doubt::OtherSpread;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::figures::{OtherMetric, TIME, failed, of_number, of_values};
+use super::figures::{OtherMetric, TIME, of_number, of_values, without_figure};
 use super::format::{Reads, ToolFormat, ToolResult, ToolRun};
 use super::names;
 use super::number::Amount;
-use crate::document::MachineFacts;
+use crate::document::{MachineFacts, Outcome};
 use crate::import::{ImportError, read};
 use crate::point::PointKey;
 
@@ -29,14 +29,8 @@ const RATES: [(&str, OtherMetric); 2] = [
     ("items_per_second", ("rate", "items/s", Direction::Higher)),
 ];
 /// Members of an entry that are no counters of the user.
-const OWN: [&str; 6] = [
-    "family_index",
-    "per_family_instance_index",
-    "repetitions",
-    "repetition_index",
-    "threads",
-    "iterations",
-];
+const OWN: [&str; 5] =
+    ["family_index", "per_family_instance_index", "repetitions", "repetition_index", "threads"];
 
 #[derive(Deserialize)]
 struct File {
@@ -64,6 +58,10 @@ struct Entry {
     #[serde(default)]
     error_occurred: bool,
     error_message: Option<String>,
+    #[serde(default)]
+    skipped: bool,
+    skip_message: Option<String>,
+    iterations: Option<f64>,
     /// Counters among others.
     #[serde(flatten)]
     rest: BTreeMap<String, Value>,
@@ -90,6 +88,26 @@ impl TimeUnit {
     }
 }
 
+impl Entry {
+    /// Why the entry has no figures; `None` if it has some.
+    fn why_none(&self) -> Option<(Outcome, String)> {
+        let said = |message: &Option<String>| message.clone().unwrap_or_default();
+        if self.error_occurred {
+            return Some((Outcome::Failed, said(&self.error_message)));
+        }
+        if self.skipped {
+            return Some((Outcome::Unsupported, format!("skipped: {}", said(&self.skip_message))));
+        }
+        let has_run = self.iterations != Some(0.0);
+        (!has_run).then(|| (Outcome::Failed, "it ran 0 iterations".to_owned()))
+    }
+
+    /// Whether this is an asymptotic fit, or its error, as versions before 1.5 write it: without a type.
+    fn is_fit(&self) -> bool {
+        self.run_type.is_none() && ["big_o", "rms"].iter().any(|key| self.rest.contains_key(*key))
+    }
+}
+
 /// The entries of one benchmark.
 #[derive(Default)]
 struct Group<'f> {
@@ -101,7 +119,7 @@ struct Group<'f> {
 fn run(text: &str) -> Result<ToolRun, ImportError> {
     let file: File = read(text)?;
     let mut groups: Vec<(&str, Group)> = Vec::new();
-    for entry in &file.benchmarks {
+    for entry in file.benchmarks.iter().filter(|entry| !entry.is_fit()) {
         let name = entry.run_name.as_deref().unwrap_or(&entry.name);
         let at = groups.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
             groups.push((name, Group::default()));
@@ -134,9 +152,8 @@ fn results(name: &str, group: &Group) -> Vec<ToolResult> {
         ([], Some(aggregate)) => vec![aggregate],
         (repetitions, _) => repetitions.to_vec(),
     };
-    if let Some(entry) = entries.iter().find(|entry| entry.error_occurred) {
-        let reason = entry.error_message.as_deref().unwrap_or_default();
-        return vec![failed(&point, TIME, reason)];
+    if let Some((outcome, reason)) = entries.iter().find_map(|entry| entry.why_none()) {
+        return vec![without_figure(&point, TIME, outcome, &reason)];
     }
     let mut counters: Vec<&String> = Vec::new();
     for name in entries.iter().flat_map(|entry| entry.rest.keys()) {

@@ -37,8 +37,9 @@ fn run(text: &str) -> Result<ToolRun, ImportError> {
         let line = line.trim();
         if let Some(name) = line.strip_prefix("# Running ") {
             results.extend(open.take().map(Heading::close));
-            let name =
-                quoted(name).ok_or_else(|| error(number, "the benchmark has no name in quotes"))?;
+            let name = benchmark(name).ok_or_else(|| {
+                error(number, "the heading names no benchmark such as sched/pipe")
+            })?;
             open = Some(Heading::new(
                 number,
                 names::point(FORMAT.name, &name.replace('/', "-"), "name"),
@@ -109,6 +110,12 @@ impl Heading {
 
 fn not_a_number(text: &str) -> String {
     format!("{text:?} is not a number")
+}
+
+/// The name in a heading: `'sched/pipe' benchmark:`, or, as `perf bench all` prints it, `sched/pipe benchmark...`.
+fn benchmark(heading: &str) -> Option<&str> {
+    let plain = || heading.split_once(" benchmark").map(|(name, _)| name.trim());
+    quoted(heading).or_else(|| plain().filter(|name| name.contains('/') && !name.contains(' ')))
 }
 
 /// The text between the first quotes.

@@ -377,3 +377,44 @@ proptest! {
         }
     }
 }
+
+/// google-benchmark's entries of one benchmark beside its fits in the old form.
+#[test]
+fn what_did_not_run_or_is_a_fit_has_no_figure() {
+    let entry = |rest: &str| {
+        let text = format!(
+            r#"{{"context": {{}}, "benchmarks": [{{"name": "sort", {rest}}},
+                {{"name": "sort_BigO", "cpu_coefficient": 1.5, "real_coefficient": 1.5, "big_o": "N", "time_unit": "ns"}},
+                {{"name": "sort_RMS", "cpu_time": 0.1, "real_time": 0.1, "rms": 0.01}}]}}"#
+        );
+        format("google-benchmark").document(Path::new("x"), &text, WRITTEN).expect("a document")
+    };
+    for (rest, outcome, reason) in [
+        (
+            r#""skipped": true, "skip_message": "no GPU", "iterations": 0, "real_time": 0"#,
+            Outcome::Unsupported,
+            "skipped: no GPU",
+        ),
+        (r#""iterations": 0, "real_time": 0"#, Outcome::Failed, "it ran 0 iterations"),
+        (r#""iterations": 9, "real_time": 0"#, Outcome::Failed, "its time is 0"),
+    ] {
+        let document = entry(rest);
+        assert_eq!(document.results.len(), 1, "{rest}: {:?}", document.results);
+        let result = result(&document, "google-benchmark/sort", "time");
+        assert_eq!((result.outcome, result.reason.as_deref()), (outcome, Some(reason)), "{rest}");
+        assert_eq!(result.estimate, None, "{rest}");
+    }
+    let document = entry(r#""iterations": 9, "real_time": 50"#);
+    assert_eq!(result(&document, "google-benchmark/sort", "time").outcome, Outcome::Measured);
+}
+
+#[test]
+fn both_forms_of_perfs_headings_name_the_benchmark() {
+    for heading in ["# Running 'sched/pipe' benchmark:", "# Running sched/pipe benchmark..."] {
+        let text = format!("{heading}\n\n       4.1 usecs/op\n");
+        let document =
+            format("perf-bench").document(Path::new("x"), &text, WRITTEN).expect(heading);
+        let time = result(&document, "perf-bench/sched-pipe", "time");
+        close(time.estimate.expect("a figure").median, 4_100.0);
+    }
+}
