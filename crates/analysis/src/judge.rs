@@ -1,7 +1,7 @@
 //! Rules by which a pair of figures is judged, whichever dimension selected them.
 
 use measure::stats::LEVEL;
-use results::{CaseResult, Direction, Estimate, LEAST_ROUNDS, PointKey, serialize_label};
+use results::{CaseResult, Direction, Estimate, LEAST_ROUNDS, Outcome, PointKey, serialize_label};
 use serde::Serialize;
 
 use crate::change::{BESIDE_LOAD, Change, DISTURBED, Ratio, moderate};
@@ -48,6 +48,9 @@ pub struct Compared {
     /// Largest share by which the other figure may be worse than the base's, for a gate; `None` if that is unknown.
     #[serde(skip)]
     pub worse_at_most: Option<f64>,
+    /// Whether the other run has no figure because something went wrong, such as a crash.
+    #[serde(skip)]
+    pub has_failed: bool,
 }
 
 /// The rules that all rows of a comparison share.
@@ -102,6 +105,9 @@ impl<'a> Judge<'a> {
             verdict: Verdict::NotComparable,
             note: String::new(),
             worse_at_most: None,
+            has_failed: pair.new.is_some_and(|result| {
+                !matches!(result.outcome, Outcome::Measured | Outcome::Unsupported)
+            }),
         };
         let have_intervals =
             [pair.base, pair.new].into_iter().flatten().all(CaseResult::has_interval);

@@ -669,6 +669,7 @@ mod tests {
 
     #[test]
     fn counterparts_of_other_systems_are_matched() {
+        simulated::areas::install();
         let runs = [
             document(
                 "linux",

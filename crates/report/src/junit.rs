@@ -22,6 +22,8 @@ pub enum TestOutcome {
     Passed,
     /// It is not good, with the reason.
     Failure(String),
+    /// What it judges failed, with the reason.
+    Error(String),
     /// It could not be judged, with the reason.
     Skipped(String),
 }
@@ -38,7 +40,8 @@ pub fn junit(name: &str, figures: &str, tests: &[TestCase], runs: &[Document]) -
     suite.push_attribute(("tests", tests.len().to_string().as_str()));
     let failures = count(|outcome| matches!(outcome, TestOutcome::Failure(_)));
     suite.push_attribute(("failures", failures.as_str()));
-    suite.push_attribute(("errors", "0"));
+    let errors = count(|outcome| matches!(outcome, TestOutcome::Error(_)));
+    suite.push_attribute(("errors", errors.as_str()));
     let skipped = count(|outcome| matches!(outcome, TestOutcome::Skipped(_)));
     suite.push_attribute(("skipped", skipped.as_str()));
     let seconds: f64 = runs.iter().flat_map(|run| run.run.area_seconds.values()).sum();
@@ -74,6 +77,7 @@ fn test_case(writer: &mut Writer<Vec<u8>>, test: &TestCase) {
     let said = match &test.outcome {
         TestOutcome::Passed => None,
         TestOutcome::Failure(why) => Some(("failure", why)),
+        TestOutcome::Error(why) => Some(("error", why)),
         TestOutcome::Skipped(why) => Some(("skipped", why)),
     };
     if let Some((name, why)) = said {

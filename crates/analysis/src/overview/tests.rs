@@ -17,6 +17,7 @@ fn time(point: impl AsPoint, ns: f64, of_pass: &[f64], own: f64, rng: &mut StdRn
 /// A run of three areas, and of locks and servers of several designs. Each point costs `factor` times the usual, on a machine
 /// that disturbs all points of a pass alike.
 fn system(name: &str, factor: impl Fn(&PointKey) -> f64, rng: &mut StdRng) -> Document {
+    simulated::areas::install();
     let of_pass: Vec<f64> = (0..8).map(|_| 0.004 * noise(rng)).collect();
     let mut points: Vec<(PointKey, f64)> = Vec::new();
     for n in 0..6u32 {

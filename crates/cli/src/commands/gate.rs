@@ -89,10 +89,11 @@ impl Tally {
         Ok(())
     }
 
-    /// The ending of the gate.
+    /// The ending of the gate. Where nothing was judged it never passes.
     pub fn ending(&self, undecided: Undecided) -> Ending {
         match (self.failed.is_empty(), self.open.is_empty(), undecided) {
             (false, ..) => Ending::CheckFailed,
+            _ if self.open.len() == self.count => Ending::NotMeasured,
             (true, false, Undecided::Fail) => Ending::NotMeasured,
             _ => Ending::Done,
         }
@@ -112,6 +113,7 @@ impl Tally {
         if parts.is_empty() {
             let good = if good.is_empty() { String::new() } else { format!(", {good}") };
             parts.push(match count {
+                0 => format!("no {} to judge", things.trim_end_matches('s')),
                 1 => format!("1 {} judged{good}", things.trim_end_matches('s')),
                 _ => format!("all {count} {things} judged{good}"),
             });
@@ -152,9 +154,21 @@ pub struct JudgedRows<'a> {
 }
 
 impl JudgedRows<'_> {
-    /// The tally of the rows.
+    /// The tally of the rows. A run compared with itself judges nothing, as where the new run was not saved.
     pub fn tally(&self) -> Tally {
-        Tally::of_rows(self.rows.iter().map(|(_, row)| *row), self.limit)
+        let mut ids: Vec<&str> = self.runs.iter().map(|run| run.run.id.as_str()).collect();
+        ids.sort_unstable();
+        let is_same_twice = ids.windows(2).any(|pair| pair[0] == pair[1]);
+        let rows = || self.rows.iter().map(|(_, row)| *row);
+        if !is_same_twice {
+            return Tally::of_rows(rows(), self.limit);
+        }
+        let mut tally = Tally::new("rows", String::new(), String::new());
+        for row in rows() {
+            tally.count += 1;
+            tally.leave_open(row.point.area(), "the same run on both sides");
+        }
+        tally
     }
 
     /// Writes the files of the gate.
@@ -194,6 +208,7 @@ impl JudgedRows<'_> {
         let outcome = match is_good(row, self.limit) {
             Some(true) => TestOutcome::Passed,
             Some(false) => TestOutcome::Failure(said.clone()),
+            None if row.has_failed => TestOutcome::Error(said.clone()),
             None => TestOutcome::Skipped(said.clone()),
         };
         TestCase { name, outcome, output: said }
@@ -270,6 +285,7 @@ mod tests {
             verdict,
             note: String::new(),
             worse_at_most: Some(high - 1.0),
+            has_failed: false,
         }
     }
 
@@ -308,6 +324,10 @@ mod tests {
             assert_eq!(tally.ending(Undecided::Fail), strict, "{line}");
             assert_eq!(tally.ending(Undecided::Pass), lax, "{line}");
             assert_eq!(tally.line(), line);
+        }
+        let nothing = tally(&[row("lock/a", Verdict::NotComparable, [1.0, 1.0])]);
+        for none_judged in [nothing, tally(&[])] {
+            assert_eq!(none_judged.ending(Undecided::Pass), Ending::NotMeasured);
         }
         let held_back = Compared { worse_at_most: None, ..small };
         assert_eq!(tally(&[held_back]).ending(Undecided::Fail), Ending::NotMeasured);

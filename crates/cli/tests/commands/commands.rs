@@ -269,7 +269,7 @@ fn windows_and_wine_are_named() {
 fn a_run_equals_itself() {
     let bench = Bench::new();
     short_run(&bench, "");
-    let rows = bench.compared("last last --fail-above 0.01%");
+    let rows = bench.compared("last last");
     assert!(!rows.is_empty());
     assert!(rows.iter().all(|row| row["verdict"] == "same"), "{rows:?}");
     let text = bench.oscost("compare last last").with(0).out;
@@ -277,7 +277,11 @@ fn a_run_equals_itself() {
     bench.oscost("compare last last --all").with(0).says(&["std-instant", "ratio"]);
     bench.write("run.json", &bench.oscost("export").with(0).out);
     Bench::new().oscost("compare run.json last").with(2).complains(&["cannot read run.json"]);
-    bench.oscost("compare run.json last --fail-above 1%").with(0);
+    // As a gate it judges nothing: the new run was not saved.
+    for undecided in ["fail", "pass"] {
+        let gate = format!("compare run.json last --fail-above 1% --undecided {undecided}");
+        bench.oscost(&gate).with(3).says(&["the same run on both sides"]);
+    }
 }
 
 #[test]

@@ -95,6 +95,7 @@ mod tests {
             verdict,
             note: note.to_owned(),
             worse_at_most: None,
+            has_failed: false,
         };
         Ranked { command: command.to_owned(), compared }
     }
