@@ -32,6 +32,8 @@ pub struct Tally {
     open: Vec<String>,
     /// Reasons why these could not be judged, one for each.
     reasons: Vec<&'static str>,
+    /// Number of those that had nothing to be compared with.
+    alone: usize,
 }
 
 impl Tally {
@@ -46,7 +48,10 @@ impl Tally {
             match is_good(row, limit) {
                 Some(true) => {}
                 Some(false) => tally.failed.push(row.point.to_string()),
-                None => tally.leave_open(row.point.area(), reason(row)),
+                None => {
+                    tally.alone += usize::from(row.verdict == Verdict::NotComparable);
+                    tally.leave_open(row.point.area(), reason(row));
+                }
             }
         }
         tally
@@ -69,7 +74,7 @@ impl Tally {
 
     fn new(things: &'static str, good: String, bad: String) -> Self {
         let (failed, open, reasons) = (Vec::new(), Vec::new(), Vec::new());
-        Self { things, count: 0, good, bad, failed, open, reasons }
+        Self { things, count: 0, good, bad, failed, open, reasons, alone: 0 }
     }
 
     fn leave_open(&mut self, group: &str, reason: &'static str) {
@@ -89,11 +94,11 @@ impl Tally {
         Ok(())
     }
 
-    /// The ending of the gate. Where nothing was judged it never passes.
+    /// The ending of the gate. Where nothing could be compared it never passes.
     pub fn ending(&self, undecided: Undecided) -> Ending {
         match (self.failed.is_empty(), self.open.is_empty(), undecided) {
             (false, ..) => Ending::CheckFailed,
-            _ if self.open.len() == self.count => Ending::NotMeasured,
+            _ if self.alone == self.count => Ending::NotMeasured,
             (true, false, Undecided::Fail) => Ending::NotMeasured,
             _ => Ending::Done,
         }
@@ -101,7 +106,7 @@ impl Tally {
 
     /// The last line.
     pub fn line(&self) -> String {
-        let Self { things, count, good, bad, failed, open, reasons } = self;
+        let Self { things, count, good, bad, failed, open, reasons, alone: _ } = self;
         let mut parts = Vec::new();
         if !failed.is_empty() {
             parts.push(format!("{} of {count} {bad}: {}", failed.len(), counted(failed)));
@@ -166,6 +171,7 @@ impl JudgedRows<'_> {
         let mut tally = Tally::new("rows", String::new(), String::new());
         for row in rows() {
             tally.count += 1;
+            tally.alone += 1;
             tally.leave_open(row.point.area(), "the same run on both sides");
         }
         tally
@@ -329,6 +335,8 @@ mod tests {
         for none_judged in [nothing, tally(&[])] {
             assert_eq!(none_judged.ending(Undecided::Pass), Ending::NotMeasured);
         }
+        let undecided = row("lock/a", Verdict::CannotTell, [0.9, 1.3]);
+        assert_eq!(tally(&[undecided]).ending(Undecided::Pass), Ending::Done);
         let held_back = Compared { worse_at_most: None, ..small };
         assert_eq!(tally(&[held_back]).ending(Undecided::Fail), Ending::NotMeasured);
     }

@@ -96,6 +96,15 @@ fn deviation(values: &[f64], mean: f64) -> Option<f64> {
     (values.len() > 1).then(|| (squares / (values.len() - 1) as f64).sqrt())
 }
 
+/// The text as a code span in one line of a table (CommonMark 0.31, 6.1: a longer fence holds shorter ones).
+fn code_span(text: &str) -> String {
+    let text = report::text::clean(text).replace('|', "\\|");
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest + 1);
+    let pad = if longest > 0 { " " } else { "" };
+    format!("{fence}{pad}{text}{pad}{fence}")
+}
+
 /// A Markdown table: the median with its interval, the extremes, and the ratio to the command with the lowest median.
 pub fn markdown(all: &[Exported], seed: u64) -> String {
     let mut text = "| Command | Time | 95 % interval | Min | Max | Relative |\n|:---|---:|---:|---:|---:|---:|\n".to_owned();
@@ -105,10 +114,10 @@ pub fn markdown(all: &[Exported], seed: u64) -> String {
         .map(|time| time.median)
         .fold(f64::INFINITY, f64::min);
     for one in all {
-        let name = one.name.replace('|', "\\|");
+        let name = code_span(one.name);
         let Some(time) = one.evidence.time(seed).filter(|_| one.evidence.ending.is_none()) else {
             let reason = one.evidence.ending.as_ref().map_or("", |(_, reason)| reason);
-            text.push_str(&format!("| `{name}` | {reason} | | | | |\n"));
+            text.push_str(&format!("| {name} | {reason} | | | | |\n"));
             continue;
         };
         let extremes = one.evidence.runs().map(|run| run.ns as f64);
@@ -121,7 +130,7 @@ pub fn markdown(all: &[Exported], seed: u64) -> String {
             false => "few runs".to_owned(),
         };
         text.push_str(&page.signs(&format!(
-            "| `{name}` | {} | {interval} | {} | {} | {:.2} |\n",
+            "| {name} | {} | {interval} | {} | {} | {:.2} |\n",
             about(time.median),
             about(least),
             about(most),

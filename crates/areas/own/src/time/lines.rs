@@ -129,19 +129,37 @@ fn is_special(word: &str) -> bool {
 
 /// The texts with `{name}` replaced by each combination of the parameters' values, with that combination.
 pub fn expanded(texts: &[String], parameters: &[(String, Vec<String>)]) -> Vec<Expanded> {
-    let mut all = vec![Expanded { texts: texts.to_vec(), values: Vec::new() }];
+    let mut all: Vec<Vec<(String, String)>> = vec![Vec::new()];
     for (name, values) in parameters {
-        let pattern = format!("{{{name}}}");
-        let with = |expanded: &Expanded, value: &String| Expanded {
-            texts: expanded.texts.iter().map(|text| text.replace(&pattern, value)).collect(),
-            values: [&expanded.values[..], &[(name.clone(), value.clone())]].concat(),
+        let with = |before: &Vec<(String, String)>| {
+            let one = |value: &String| [&before[..], &[(name.clone(), value.clone())]].concat();
+            values.iter().map(one).collect::<Vec<_>>()
         };
-        all = all
-            .iter()
-            .flat_map(|one| values.iter().map(|value| with(one, value)).collect::<Vec<_>>())
-            .collect();
+        all = all.iter().flat_map(with).collect();
     }
-    all
+    let of_values = |values: Vec<(String, String)>| Expanded {
+        texts: texts.iter().map(|text| filled(text, &values)).collect(),
+        values,
+    };
+    all.into_iter().map(of_values).collect()
+}
+
+/// The text with each `{name}` replaced by the parameter's value. What a value contains is not replaced again.
+pub fn filled(text: &str, values: &[(String, String)]) -> String {
+    let mut all = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('{') {
+        let (before, from) = rest.split_at(at);
+        all.push_str(before);
+        let named = values.iter().find_map(|(name, value)| {
+            let after = from.strip_prefix('{')?.strip_prefix(name.as_str())?.strip_prefix('}')?;
+            Some((value, after))
+        });
+        let (text, after) = named.map_or(("{", &from[1..]), |(value, after)| (value, after));
+        all.push_str(text);
+        rest = after;
+    }
+    all + rest
 }
 
 /// Texts with the values that parameters have in them.

@@ -17,7 +17,7 @@ use runner::{Ending as RunEnding, Event, Point};
 
 use super::command::{CASE_NAME, COMMAND as LINE, PREPARE, SHELL};
 use super::export::{Exported, hyperfine_json, markdown};
-use super::lines::{CommandLine, Expanded, Shell, expanded, scan};
+use super::lines::{CommandLine, Expanded, Shell, expanded, filled, scan};
 use super::order::Output;
 use super::ranking::REFERENCE;
 use super::schedule::Effort;
@@ -288,6 +288,7 @@ fn commands(args: &Time) -> Result<Vec<Named>, Usage> {
     let prepares = one_or_each(&args.prepare, count, "--prepare")?;
     let concludes = one_or_each(&args.conclude, count, "--conclude")?;
     let mut all = Vec::new();
+    let mut line_of = Vec::new();
     for (at, line) in lines.iter().enumerate() {
         let texts = [
             Some((*line).clone()),
@@ -299,9 +300,20 @@ fn commands(args: &Time) -> Result<Vec<Named>, Usage> {
         let texts = texts.map(Option::unwrap_or_default);
         let is_reference = args.reference.is_some() && at == 0;
         let of_line = if is_reference { &[][..] } else { &parameters[..] };
+        for (name, text) in
+            parameters.iter().flat_map(|(name, _)| texts.iter().map(move |t| (name, t)))
+        {
+            if is_reference && text.contains(&format!("{{{name}}}")) {
+                return Err(Usage(format!(
+                    "the reference is timed once, without parameters, and has no {{{name}}}, as {text:?} wants: give --prepare \
+                     and --conclude once for each command"
+                )));
+            }
+        }
         for Expanded { texts, values } in expanded(&texts, of_line) {
             let command = CommandLine::of(&texts[0], &shell)?;
             all.push(Named { timed: timed(command, &texts[1..], &shell)?, values });
+            line_of.push(at);
         }
     }
     if !args.command.is_empty() {
@@ -310,8 +322,9 @@ fn commands(args: &Time) -> Result<Vec<Named>, Usage> {
         let texts = texts.map(|text| text.clone().unwrap_or_default());
         let command = CommandLine::of_words(&args.command);
         all.push(Named { timed: timed(command, &texts, &shell)?, values: Vec::new() });
+        line_of.push(last);
     }
-    name(&mut all, &args.command_name)?;
+    name(&mut all, &line_of, &args.command_name)?;
     for (at, one) in all.iter().enumerate() {
         if all[..at].iter().any(|other| other.timed.point == one.timed.point) {
             let line = &one.timed.point.params[LINE];
@@ -321,12 +334,17 @@ fn commands(args: &Time) -> Result<Vec<Named>, Usage> {
     Ok(all)
 }
 
-fn name(all: &mut [Named], names: &[String]) -> Result<(), Usage> {
+/// Names the commands: one name for each line, in which `{name}` is the value of a parameter, or one for each command.
+fn name(all: &mut [Named], line_of: &[usize], names: &[String]) -> Result<(), Usage> {
     if names.len() > all.len() {
         return Err(Usage(format!("there are {} names for {} commands", names.len(), all.len())));
     }
-    for (one, name) in all.iter_mut().zip(names) {
-        one.timed.point.params.insert(LINE.to_owned(), name.clone());
+    let lines = line_of.last().map_or(0, |last| last + 1);
+    for (at, (one, line)) in all.iter_mut().zip(line_of).enumerate() {
+        let name = if names.len() <= lines { names.get(*line) } else { names.get(at) };
+        if let Some(name) = name {
+            one.timed.point.params.insert(LINE.to_owned(), filled(name, &one.values));
+        }
     }
     Ok(())
 }
@@ -451,6 +469,16 @@ mod tests {
         let names: Vec<&str> =
             all.iter().map(|one| one.timed.point.params[LINE].as_str()).collect();
         assert_eq!(names, ["one", "two"]);
+        for (arguments, expected) in [
+            (&["-L", "n", "1,2", "-n", "run-{n}", "a {n}"][..], &["run-1", "run-2"][..]),
+            (&["-L", "n", "1,2", "-n", "x", "-n", "y", "a {n}"], &["x", "y"]),
+            (&["-L", "n", "a,{m}", "-L", "m", "x", "e {n} {m}"], &["e a x", "e {m} x"]),
+        ] {
+            let all = parsed(arguments).unwrap();
+            let names: Vec<&str> =
+                all.iter().map(|one| one.timed.point.params[LINE].as_str()).collect();
+            assert_eq!(names, expected, "{arguments:?}");
+        }
     }
 
     #[test]
@@ -464,6 +492,7 @@ mod tests {
             (&["-n", "x", "-n", "y", "a"], "2 names"),
             (&["-P", "n", "2", "1", "a"], "no such values"),
             (&["-L", "n", "2", "-L", "n", "3", "a"], "twice"),
+            (&["-L", "d", "1", "-p", "sleep {d}", "--reference", "true", "a"], "has no {d}"),
         ] {
             let Err(error) = parsed(arguments) else { panic!("{arguments:?}") };
             assert!(error.contains(words), "{arguments:?}: {error}");
