@@ -277,7 +277,7 @@ fn a_run_equals_itself() {
     bench.oscost("compare last last --all").with(0).says(&["std-instant", "ratio"]);
     bench.write("run.json", &bench.oscost("export").with(0).out);
     Bench::new().oscost("compare run.json last").with(2).complains(&["cannot read run.json"]);
-    // As a gate it judges nothing: the new run was not saved.
+    // A gate judges nothing by a run compared with itself, as where the new run was not saved.
     for undecided in ["fail", "pass"] {
         let gate = format!("compare run.json last --fail-above 1% --undecided {undecided}");
         bench.oscost(&gate).with(3).says(&["the same run on both sides"]);

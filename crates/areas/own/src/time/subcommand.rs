@@ -300,12 +300,11 @@ fn commands(args: &Time) -> Result<Vec<Named>, Usage> {
         let texts = texts.map(Option::unwrap_or_default);
         let is_reference = args.reference.is_some() && at == 0;
         let of_line = if is_reference { &[][..] } else { &parameters[..] };
-        for (name, text) in
-            parameters.iter().flat_map(|(name, _)| texts.iter().map(move |t| (name, t)))
-        {
-            if is_reference && text.contains(&format!("{{{name}}}")) {
+        for (name, _) in parameters.iter().filter(|_| is_reference) {
+            let pattern = format!("{{{name}}}");
+            if let Some(text) = texts.iter().find(|text| text.contains(&pattern)) {
                 return Err(Usage(format!(
-                    "the reference is timed once, without parameters, and has no {{{name}}}, as {text:?} wants: give --prepare \
+                    "the reference is timed once, without parameters, and has no {pattern}, as {text:?} wants: give --prepare \
                      and --conclude once for each command"
                 )));
             }
