@@ -6,10 +6,11 @@ use serde::Serialize;
 
 use crate::evidence::{Moderation, Variance, critical};
 use crate::frequency::{Frequencies, cpu_differences, speed_shift};
-use crate::next_run::{between_visits, is_same_machine};
+use crate::next_run::{between_recorded, between_visits, is_same_machine};
 use crate::paired::{Paired, Rounds, paired};
 use crate::scale::Scale;
 use crate::scope::{Points, References};
+use crate::setting::nuisances;
 use crate::spread::{Spread, grid_step, welch};
 
 /// Smallest difference that is reported, as a share, whatever the spread of the rounds: the placement of a program and its data
@@ -90,10 +91,11 @@ pub(crate) struct Sides<'a> {
     points: [Points<'a>; 2],
     runs: [&'a Document; 2],
     is_same_machine: bool,
+    across_machines: bool,
 }
 
 impl<'a> Sides<'a> {
-    pub(crate) fn of(base: &'a Document, new: &'a Document) -> Self {
+    pub(crate) fn of(base: &'a Document, new: &'a Document, across_machines: bool) -> Self {
         Self {
             // A run compared with itself is on one CPU, also if its description does not identify the CPU.
             same_cpu: std::ptr::eq(base, new) || cpu_differences(base, new).is_empty(),
@@ -105,6 +107,7 @@ impl<'a> Sides<'a> {
             points: [base, new].map(|run| Points::of(&[run])),
             runs: [base, new],
             is_same_machine: is_same_machine(&base.machine, &new.machine),
+            across_machines: across_machines && !nuisances(base, new, &[]).is_empty(),
         }
     }
 
@@ -142,10 +145,15 @@ impl<'a> Sides<'a> {
     }
 
     /// Variance between visits of both figures of separate runs, each of which found the machine in a different state. If both
-    /// are of one machine, the variance of the run that knows more visits is used for both.
+    /// are of one machine, the variance of the run that knows more visits is used for both; of different machines, at least that of
+    /// recorded ones.
     fn between_visits(&self, sides: &[Side; 2], scale: Scale) -> [Variance; 2] {
         let known = [0, 1].map(|at| between_visits(self.runs[at], sides[at].result, scale));
         match self.is_same_machine {
+            _ if self.across_machines => [0, 1].map(|at| {
+                let recorded = between_recorded(self.runs[at], sides[at].result, scale);
+                if recorded.value > known[at].value { recorded } else { known[at] }
+            }),
             true if known[0].degrees < known[1].degrees => [known[1]; 2],
             true => [known[0]; 2],
             false => known,

@@ -28,7 +28,7 @@ mod verdict;
 pub use file::ClaimFile;
 pub(crate) use file::{WrittenClaim, WrittenSide, claims, side};
 pub(crate) use found::figures_of_side;
-pub use judge::{compared_points, judge, undecided_points};
+pub use judge::{compared_points, judge, judge_runs, undecided_points};
 pub use location::{FileError, Located, Location};
 pub use model::{Claim, Content, Rank, Scope, Side, Statement};
 pub use names::check_names;

@@ -7,13 +7,14 @@
 
 use std::collections::BTreeMap;
 
-use results::Outcome;
+use results::{Document, Outcome};
 
 use crate::change::{Change, Sides};
 use crate::compare::no_figures;
-use crate::held_back::{HeldBack, emulation};
-use crate::judge::{Compared, Judge, Pair, Settings};
+use crate::held_back::{HeldBack, another_machine, emulation};
+use crate::judge::{self, Compared, Judge, Pair, Settings};
 use crate::scope::Points;
+use crate::setting::{Difference, nuisances};
 use crate::table::{Cell, Found, Table};
 
 /// A table with the comparison of its columns with the first.
@@ -28,7 +29,7 @@ pub struct ComparedTable<'a> {
 
 /// Compares each column of the table with the first. All comparisons of all rows share one chance of error.
 pub fn compare_columns<'a>(table: Table<'a>, settings: &Settings) -> ComparedTable<'a> {
-    let facts = Facts::of(&table);
+    let facts = Facts::of(&table, settings);
     let mut changes: Vec<Vec<Option<Change>>> = table
         .rows
         .iter()
@@ -69,6 +70,20 @@ pub fn compare_columns<'a>(table: Table<'a>, settings: &Settings) -> ComparedTab
     ComparedTable { table, rows }
 }
 
+/// The lines that announce columns of other machines than the first one's.
+pub fn announcements(table: &Table, settings: &Settings) -> Vec<String> {
+    let asked = table.by.facts();
+    let named = (0..table.runs.len()).map(|run| (&table.runs[run], table.name_of_run(run).1));
+    let line = |(run, name): (&Document, String)| {
+        let apart = nuisances(&table.runs[0], run, &asked);
+        judge::announcement(settings.across_machines, &apart, &name)
+    };
+    match table.by.is_of_runs() {
+        true => named.filter_map(line).collect(),
+        false => Vec::new(),
+    }
+}
+
 /// Reason why two cells cannot be compared.
 fn why_no_pair(cells: [(&Cell, &String); 2]) -> String {
     let mut missing =
@@ -79,19 +94,23 @@ fn why_no_pair(cells: [(&Cell, &String); 2]) -> String {
 
 /// Facts that are needed to compare any two results of the runs of a table.
 pub(crate) struct Facts<'a> {
-    sides: BTreeMap<(usize, usize), Sides<'a>>,
+    sides: BTreeMap<(usize, usize), (Sides<'a>, Vec<Difference>)>,
     points: Vec<Points<'a>>,
     emulated: Vec<Option<&'a str>>,
     systems: Vec<String>,
 }
 
 impl<'a> Facts<'a> {
-    pub(crate) fn of(table: &Table<'a>) -> Self {
+    pub(crate) fn of(table: &Table<'a>, settings: &Settings) -> Self {
         let runs = table.runs;
         let pairs = (0..runs.len()).flat_map(|base| (0..runs.len()).map(move |new| (base, new)));
         // A table by a parameter has pairs within runs only.
         let pairs = pairs.filter(|(base, new)| base == new || table.by.is_of_runs());
-        let sides = pairs.map(|(base, new)| ((base, new), Sides::of(&runs[base], &runs[new])));
+        let asked = table.by.facts();
+        let sides = pairs.map(|(base, new)| {
+            let apart = settings.apart(&runs[base], &runs[new], &asked);
+            ((base, new), (Sides::of(&runs[base], &runs[new], settings.across_machines), apart))
+        });
         Self {
             sides: sides.collect(),
             points: runs.iter().map(|run| Points::of(&[run])).collect(),
@@ -102,7 +121,7 @@ impl<'a> Facts<'a> {
 
     /// The change from one result to another; `None` if one has no figure, or if their units differ.
     pub(crate) fn change(&self, base: Found, new: Found) -> Option<Change> {
-        self.sides.get(&(base.run, new.run))?.change(base.result, new.result)
+        self.sides.get(&(base.run, new.run))?.0.change(base.result, new.result)
     }
 
     /// Reason why the change gets no verdict, whatever its interval; `None` if it gets one.
@@ -114,6 +133,7 @@ impl<'a> Facts<'a> {
                 (&self.points[new.run], new.result),
             ])
         };
-        emulation(sides, base.result).or_else(either)
+        let apart = || another_machine(&self.sides.get(&(base.run, new.run))?.1);
+        emulation(sides, base.result).or_else(apart).or_else(either)
     }
 }

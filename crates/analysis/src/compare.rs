@@ -11,21 +11,11 @@
 //! floor.
 
 use results::{CaseResult, Document, Outcome};
-use serde::Serialize;
 
 use crate::change::{Change, Sides};
-use crate::held_back::emulation;
+use crate::held_back::{another_machine, emulation};
 use crate::judge::{Compared, Judge, Pair, Settings};
 use crate::scope::{Points, is_unsupported, pairs};
-
-/// A fact besides the measured figures that differs between runs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Difference {
-    /// Key of the fact.
-    pub key: String,
-    /// Value in each run, the base's first.
-    pub values: Vec<String>,
-}
 
 /// Compares `new` with `base`, one row for each metric with a direction that either run has, except metrics that follow from
 /// others. Cases that are unsupported in both runs are left out.
@@ -40,7 +30,7 @@ pub fn compare(base: &Document, new: &Document, settings: &Settings) -> Vec<Comp
         .collect();
     let only_new = pairs(new, base).into_iter().filter(|(_, base)| base.is_none());
     rows.extend(only_new.map(|(new, _)| (None, Some(new))));
-    let sides = Sides::of(base, new);
+    let sides = Sides::of(base, new, settings.across_machines);
     let of_row = |(base, new): (Option<&CaseResult>, Option<&CaseResult>)| {
         base.zip(new).and_then(|(base, new)| sides.change(base, new))
     };
@@ -48,42 +38,19 @@ pub fn compare(base: &Document, new: &Document, settings: &Settings) -> Vec<Comp
     let judge = Judge::of(changes.iter_mut().flatten(), settings);
     let points = [base, new].map(|run| Points::of(&[run]));
     let emulated = [(base.emulated(), "base"), (new.emulated(), "new")];
+    let apart = settings.apart(base, new, &[]);
     let is_itself = base.run.id == new.run.id && base.results == new.results;
     let judged = rows.into_iter().zip(changes);
     let row = |((base, new), change): ((Option<&CaseResult>, Option<&CaseResult>), _)| {
         let any = base.or(new);
         let held_back = any
             .and_then(|any| emulation(emulated, any))
+            .or_else(|| another_machine(&apart))
             .or_else(|| Points::either_held_back([(&points[0], base?), (&points[1], new?)]));
         let pair = Pair { base, new, change, held_back, is_itself };
         judge.row(pair, || why_no_pair(base, new))
     };
     judged.map(row).collect()
-}
-
-/// The facts among `keys`, and the options of measuring, that are not equal in all runs.
-pub fn also_differs(runs: &[&Document], keys: &[&str]) -> Vec<Difference> {
-    let fact = |run: &Document, key: &str| match run.machine.get(key) {
-        Some(serde_json::Value::String(text)) => text.clone(),
-        Some(value) => value.to_string(),
-        None => "unknown".to_owned(),
-    };
-    let mut all: Vec<Difference> = Vec::new();
-    let mut add = |key: &str, values: Vec<String>| {
-        if values.windows(2).any(|pair| pair[0] != pair[1]) {
-            all.push(Difference { key: key.to_owned(), values });
-        }
-    };
-    for key in keys {
-        add(key, runs.iter().map(|run| fact(run, key)).collect());
-    }
-    add("oscost", runs.iter().map(|run| run.run.oscost.clone()).collect());
-    for key in ["slow-down", "cpu", "size", "precision"] {
-        let name = format!("asked {key}");
-        let asked = runs.iter().map(|run| run.run.asked.get(key).map_or("none", String::as_str));
-        add(&name, asked.map(str::to_owned).collect());
-    }
-    all
 }
 
 fn why_no_pair(base: Option<&CaseResult>, new: Option<&CaseResult>) -> String {

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use results::{CaseResult, Document};
+use results::{CaseResult, Document, NODE_TAG};
 use thiserror::Error;
 
 use crate::param_value::{Kilo, same_value};
@@ -39,6 +39,14 @@ pub enum Dimension {
 }
 
 impl Dimension {
+    /// The facts that its values stand for, so that they are no nuisance.
+    pub(crate) fn facts(&self) -> Vec<&'static str> {
+        match self {
+            Self::Tag(key) if key == NODE_TAG => vec!["tag node", "machine_id"],
+            _ => Vec::new(),
+        }
+    }
+
     /// Parses the name of a dimension.
     ///
     /// # Errors

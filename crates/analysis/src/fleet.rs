@@ -2,7 +2,8 @@
 //!
 //! A node's figure is the mean over its visits. Nodes are compared by groups of figures: all of them, and those with one cause
 //! ([`Cause`]). The deviation of a node in a group is the mean over the group's figures of the logarithm of its figure divided by
-//! the median of all nodes, where figures that differ little between nodes weigh more. As the spread of these deviations is that of
+//! the median of all nodes, where figures that differ little between nodes weigh more. What the core does is compared in its cycles, and
+//! its clock is a group of its own: nodes may run at different frequencies, by which nothing is wrong with them. As the spread of these deviations is that of
 //! the nodes themselves, it does not matter how far the figures of a node depend on each other.
 
 mod crowd;
@@ -14,14 +15,14 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use measure::stats::{LEVEL, OF_NORMAL, median, t_quantile};
-use results::{Direction, JOB_TAG, MetricSeries, NODE_TAG, PointKey, RunFigure};
+use measure::stats::{Interval, LEVEL, OF_NORMAL, ROUNDS_FOR_INTERVAL, median, t_quantile};
+use results::{CONFIRMS, Direction, JOB_TAG, MetricSeries, NODE_TAG, PointKey, RunFigure};
 
 pub use explanation::{Effect, Explanation};
 pub use levels::{Level, Levels};
 
 use crate::change::Ratio;
-use crate::history::{CONFIRMS, HistoryRun, visits_of};
+use crate::history::{HistoryRun, visits_of};
 use crate::next_run::{Cause, ONE_BOOT, booted};
 use crowd::{Crowd, Known};
 
@@ -31,6 +32,10 @@ const NAMES: [&str; 3] = [NODE_TAG, JOB_TAG, CONFIRMS];
 const FLOOR: f64 = 1e-3;
 /// Figures that differ less from node to node, as a share, weigh no more: those that are the same everywhere would hide all others.
 const LEAST_SPREAD: f64 = 5e-3;
+/// What is known beforehand of the deviation between clocks of equal nodes, as a share: boost frequencies differ by some per cent with
+/// the neighbours' load. With few degrees of freedom: it is not known well.
+const CLOCKS: f64 = 0.02;
+const DEGREES_OF_CLOCKS: f64 = 4.0;
 /// The chance that any node of a fleet without differences is named.
 const CHANCE: f64 = 0.05;
 
@@ -71,6 +76,8 @@ pub struct FleetFigure {
     pub cause: Cause,
     /// By the number of the node; `None` where it was not measured.
     pub of_nodes: Vec<Option<NodeFigure>>,
+    /// Whether all nodes are compared by core cycles.
+    in_cycles: bool,
     /// System calls for each operation, if counted.
     syscalls: Option<f64>,
     /// The median of the nodes' logarithms.
@@ -82,12 +89,14 @@ pub struct FleetFigure {
 /// A figure of a node.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NodeFigure {
-    /// The mean over visits (geometric), in the unit of the metric.
+    /// The mean over visits (geometric), in the unit of the figure.
     pub mean: f64,
     /// Its variance by what rounds show within runs, of the logarithm.
     error: f64,
     /// Core cycles per operation, if known: the mean over visits.
     cycles: Option<f64>,
+    /// Nanoseconds per core cycle in the newest visit, if known.
+    ns_per_cycle: Option<f64>,
     /// For each visit that measured it: its number, its logarithm and the variance of that by its rounds.
     visits: Vec<(usize, f64, f64)>,
     /// What the newest run knew beforehand: the standard deviation between visits with its degrees of freedom.
@@ -101,6 +110,8 @@ pub enum Group {
     All,
     /// Figures whose differences have this cause.
     Cause(Cause),
+    /// The time of a core cycle, by the figures that are in cycles.
+    Clock,
 }
 
 impl fmt::Display for Group {
@@ -108,6 +119,7 @@ impl fmt::Display for Group {
         match self {
             Self::All => out.write_str("all figures"),
             Self::Cause(cause) => write!(out, "{cause}"),
+            Self::Clock => out.write_str("the core clock"),
         }
     }
 }
@@ -175,18 +187,23 @@ impl Fleet {
         let causes: BTreeSet<&Cause> = self.figures.iter().map(|figure| &figure.cause).collect();
         let several = causes.into_iter().cloned().map(Group::Cause).collect::<Vec<_>>();
         let several = if several.len() > 1 { several } else { Vec::new() };
-        std::iter::once(Group::All).chain(several).collect()
+        let clock = self.figures.iter().any(|figure| figure.in_cycles).then_some(Group::Clock);
+        std::iter::once(Group::All).chain(several).chain(clock).collect()
     }
 
     fn of_group<'a>(&'a self, group: &'a Group) -> impl Iterator<Item = &'a FleetFigure> {
         self.figures.iter().filter(move |figure| match group {
             Group::All => true,
             Group::Cause(cause) => figure.cause == *cause,
+            Group::Clock => figure.in_cycles,
         })
     }
 
     /// How far each node is from the middle of a group.
     pub fn deviations(&self, group: &Group) -> Deviations {
+        if *group == Group::Clock {
+            return self.clocks();
+        }
         let figures: Vec<(&FleetFigure, f64)> =
             self.of_group(group).map(|figure| (figure, figure.weight())).collect();
         let weights: f64 = figures.iter().map(|(_, weight)| weight).sum();
@@ -204,6 +221,26 @@ impl Fleet {
         };
         let of_nodes = (0..self.nodes.len()).map(of_node).collect();
         Deviations { group: group.clone(), count: figures.len(), of_nodes }
+    }
+
+    /// How much longer the core's cycle is on each node than in the middle: by the median over its figures.
+    fn clocks(&self) -> Deviations {
+        let of_node = |node: usize| {
+            let figures = self.of_group(&Group::Clock);
+            let mut all: Vec<f64> = figures
+                .filter_map(|figure| figure.of_nodes[node].as_ref()?.ns_per_cycle)
+                .map(f64::ln)
+                .collect();
+            (!all.is_empty()).then(|| median(&mut all))
+        };
+        let places: Vec<Option<f64>> = (0..self.nodes.len()).map(of_node).collect();
+        let mut known: Vec<f64> = places.iter().copied().flatten().collect();
+        let middle = if known.is_empty() { 0.0 } else { median(&mut known) };
+        Deviations {
+            group: Group::Clock,
+            count: self.of_group(&Group::Clock).count(),
+            of_nodes: places.into_iter().map(|place| Some((place? - middle, 0.0))).collect(),
+        }
     }
 
     /// What can be said of the nodes, by group. In a fleet without differences, any node is named in 5 % of fleets.
@@ -247,6 +284,9 @@ impl Fleet {
 
     /// What the newest runs knew beforehand of the variance between visits of a group's mean.
     fn known(&self, group: &Group) -> Option<Known> {
+        if *group == Group::Clock {
+            return Some(Known { variance: CLOCKS.powi(2), degrees: DEGREES_OF_CLOCKS });
+        }
         let (mut variance, mut weights, mut degrees) = (0.0, 0.0, f64::INFINITY);
         for figure in self.of_group(group) {
             for (deviation, of) in figure.of_nodes.iter().flatten().filter_map(|node| node.known) {
@@ -343,8 +383,9 @@ impl FleetFigure {
         if metric.better == Direction::Neither || !is_positive {
             return None;
         }
+        let in_cycles = of_runs.values().all(|figure| figure.cycles.is_some());
         let of_nodes: Vec<Option<NodeFigure>> =
-            nodes.iter().map(|node| NodeFigure::of(node, &of_runs)).collect();
+            nodes.iter().map(|node| NodeFigure::of(node, &of_runs, in_cycles)).collect();
         let mut places: Vec<f64> = of_nodes.iter().flatten().map(|node| node.mean.ln()).collect();
         if places.is_empty() {
             return None;
@@ -355,10 +396,14 @@ impl FleetFigure {
         Some(Self {
             point: metric.point.clone(),
             metric: metric.metric.clone(),
-            unit: metric.unit.clone(),
+            unit: match in_cycles {
+                true => metric.unit.replacen("ns", "cycles", 1),
+                false => metric.unit.clone(),
+            },
             better: metric.better,
             cause: Cause::of_figure(&metric.point.case, newest),
             of_nodes,
+            in_cycles,
             syscalls: newest.syscalls,
             middle,
             spread,
@@ -382,19 +427,25 @@ impl FleetFigure {
 }
 
 impl NodeFigure {
-    fn of(node: &Node, of_runs: &BTreeMap<usize, RunFigure>) -> Option<Self> {
+    fn of(node: &Node, of_runs: &BTreeMap<usize, RunFigure>, in_cycles: bool) -> Option<Self> {
+        let shown = |one: &RunFigure| one.cycles.filter(|_| in_cycles).unwrap_or(one.figure);
         let mut visits = Vec::new();
+        let mut ns_per_cycle = None;
         let mut cycles = Some(Vec::new());
         let mut known = None;
         for (number, visit) in node.visits.iter().enumerate() {
+            // A figure of too few rounds for an interval is no evidence that its node differs.
+            let has_interval = |one: &&RunFigure| usize::from(one.rounds) >= ROUNDS_FOR_INTERVAL;
             let figures: Vec<&RunFigure> =
-                visit.iter().filter_map(|run| of_runs.get(run)).collect();
+                visit.iter().filter_map(|run| of_runs.get(run)).filter(has_interval).collect();
             let Some(last) = figures.last() else { continue };
             let count = figures.len() as f64;
-            let place = figures.iter().map(|one| one.figure.median.ln()).sum::<f64>() / count;
-            let error = figures.iter().map(|one| error_of(one)).sum::<f64>() / count.powi(2);
+            let place = figures.iter().map(|one| shown(one).median.ln()).sum::<f64>() / count;
+            let error = figures.iter().map(|one| error_of(shown(one), one.rounds)).sum::<f64>();
+            let error = error / count.powi(2);
             visits.push((number, place, error));
             known = last.next.map(|next| (next.deviation, next.degrees));
+            ns_per_cycle = last.cycles.map(|cycles| last.figure.median / cycles.median);
             cycles = cycles.and_then(|mut all: Vec<f64>| {
                 all.push(last.cycles?.median);
                 Some(all)
@@ -405,18 +456,18 @@ impl NodeFigure {
             mean: (visits.iter().map(|(_, place, _)| place).sum::<f64>() / count).exp(),
             error: visits.iter().map(|(_, _, error)| error).sum::<f64>() / count.powi(2),
             cycles: cycles.map(|all| all.iter().sum::<f64>() / all.len() as f64),
+            ns_per_cycle,
             visits,
             known,
         })
     }
 }
 
-/// The variance of the logarithm of a run's figure by its rounds; 0 if it has no interval.
-fn error_of(figure: &RunFigure) -> f64 {
-    let interval = figure.figure;
-    if !(interval.low > 0.0 && interval.high.is_finite()) || figure.rounds < 2 {
+/// The variance of the logarithm of a run's figure by its rounds; 0 for figures that do not differ.
+fn error_of(interval: Interval, rounds: u16) -> f64 {
+    if !(interval.low > 0.0 && interval.high.is_finite()) || rounds < 2 {
         return 0.0;
     }
     let half = (interval.high.ln() - interval.low.ln()) / 2.0;
-    (half / t_quantile(1.0 - (1.0 - LEVEL) / 2.0, f64::from(figure.rounds) - 1.0)).powi(2)
+    (half / t_quantile(1.0 - (1.0 - LEVEL) / 2.0, f64::from(rounds) - 1.0)).powi(2)
 }

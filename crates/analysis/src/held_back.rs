@@ -2,6 +2,7 @@
 
 use results::CaseResult;
 
+use crate::setting::{Difference, nuisances_in_words};
 use crate::verdict::Verdict;
 
 /// Reason why a pair gets no verdict.
@@ -11,6 +12,8 @@ pub(crate) enum HeldBack {
     Emulated(String),
     /// One side is emulated, and the other is not: their ratio has no meaning.
     EmulatedInPart(String),
+    /// The sides are of different machines, or were measured in different ways.
+    Apart(String),
     /// Something other than what was measured determined a figure.
     Limited {
         /// What it was.
@@ -34,13 +37,23 @@ impl HeldBack {
     pub(crate) fn verdict(self) -> (Verdict, String) {
         match self {
             Self::Emulated(why) | Self::EmulatedInPart(why) => (Verdict::Emulated, why),
+            Self::Apart(why) => (Verdict::AnotherMachine, why),
             Self::Limited { why, .. } => (Verdict::CannotTell, why),
         }
     }
 
-    /// Whether the reason is that a side is emulated.
-    pub(crate) fn is_of_emulation(&self) -> bool {
+    /// Whether the reason is one of the system or the machine, not of the figures.
+    pub(crate) fn is_of_runs(&self) -> bool {
         !matches!(self, Self::Limited { .. })
+    }
+
+    /// The word in the place of the verdicts on ratios that are shown nevertheless, and on their means; `None` if there is no mean.
+    pub(crate) fn without_verdict(&self) -> Option<Verdict> {
+        match self {
+            Self::Emulated(_) => Some(Verdict::Emulated),
+            Self::Apart(_) => Some(Verdict::AnotherMachine),
+            Self::EmulatedInPart(_) | Self::Limited { .. } => None,
+        }
     }
 }
 
@@ -61,6 +74,12 @@ pub(crate) fn emulation(sides: [(Option<&str>, &str); 2], result: &CaseResult) -
             format!("{system} is not judged against real processors: {why}"),
         )),
     }
+}
+
+/// Why a change gets no verdict if the runs differ in these nuisances; `None` without any.
+pub(crate) fn another_machine(apart: &[Difference]) -> Option<HeldBack> {
+    let (is, facts) = nuisances_in_words(apart)?;
+    Some(HeldBack::Apart(format!("{is}: {facts}")))
 }
 
 /// Whether the figure is a time, a rate or a share of time.

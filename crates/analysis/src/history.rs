@@ -10,6 +10,6 @@ mod watch;
 
 pub use event::{Event, events};
 pub(crate) use series::visits_of;
-pub use series::{By, CONFIRMS, FactChange, HistoryRun, RunSeries, fact_changes, series_of};
+pub use series::{By, FactChange, HistoryRun, RunSeries, fact_changes, series_of};
 pub use trend::{Change, Kind, Segment, Trend, Visit};
 pub use watch::{Again, State, Watch, Watched};

@@ -1,11 +1,14 @@
 //! Rules by which a pair of figures is judged, whichever dimension selected them.
 
 use measure::stats::LEVEL;
-use results::{CaseResult, Direction, Estimate, LEAST_ROUNDS, Outcome, PointKey, serialize_label};
+use results::{
+    CaseResult, Direction, Document, Estimate, LEAST_ROUNDS, Outcome, PointKey, serialize_label,
+};
 use serde::Serialize;
 
 use crate::change::{BESIDE_LOAD, Change, DISTURBED, Ratio, moderate};
 use crate::held_back::{HeldBack, Side};
+use crate::setting::{Difference, nuisances, nuisances_in_words};
 use crate::verdict::Verdict;
 
 /// Settings of a comparison of runs.
@@ -15,12 +18,42 @@ pub struct Settings {
     pub margin: f64,
     /// Chance of any wrong verdict among all comparisons with one run.
     pub chance: f64,
+    /// Whether runs of different machines, or measured in different ways, are judged.
+    pub across_machines: bool,
+}
+
+impl Settings {
+    /// The nuisances because of which two runs are not judged; `asked` are facts that the columns of a table stand for.
+    pub(crate) fn apart(&self, base: &Document, new: &Document, asked: &[&str]) -> Vec<Difference> {
+        match self.across_machines {
+            true => Vec::new(),
+            false => nuisances(base, new, asked),
+        }
+    }
+
+    /// The line that announces that runs are of different machines, or were measured in different ways, and what follows for the
+    /// column `name`; `None` if they are not.
+    pub fn announcement(&self, base: &Document, new: &Document, name: &str) -> Option<String> {
+        announcement(self.across_machines, &nuisances(base, new, &[]), name)
+    }
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { margin: 0.02, chance: 1.0 - LEVEL }
+        Self { margin: 0.02, chance: 1.0 - LEVEL, across_machines: false }
     }
+}
+
+/// See [`Settings::announcement`].
+pub(crate) fn announcement(is_judged: bool, apart: &[Difference], name: &str) -> Option<String> {
+    let (is, facts) = nuisances_in_words(apart)?;
+    let is = is.to_uppercase();
+    Some(match is_judged {
+        false => format!("{is} ({facts}): {name} is not judged; --across-machines judges it"),
+        true => {
+            format!("{is} ({facts}): verdicts on {name} include what that makes of the figures")
+        }
+    })
 }
 
 /// One metric of one case, in the base run and another.
@@ -137,7 +170,7 @@ impl<'a> Judge<'a> {
             row.worse_at_most = row.ratio.and_then(|ratio| worse_at_most(any, ratio, row.floor));
         }
         (row.verdict, row.note) = match (pair.held_back, half) {
-            (Some(why), _) if why.is_of_emulation() => why.verdict(),
+            (Some(why), _) if why.is_of_runs() => why.verdict(),
             _ if pair.is_itself => (Verdict::Same, String::new()),
             // A fact, such as the step of a clock, has no variance that a disturbance could increase.
             (_, None) if change.rounds == 0 && change.by == 0.0 => (Verdict::Same, String::new()),

@@ -135,7 +135,7 @@ type Climb<'a> = Vec<(usize, Layer, Found<'a>)>;
 
 /// The ladder of each point with a time in several columns. All differences share one chance of error.
 pub fn ladders(table: &Table, settings: &Settings) -> Vec<Ladder> {
-    let facts = Facts::of(table);
+    let facts = Facts::of(table, settings);
     let layers = layers(table);
     let times = table.rows.iter().filter(|row| row.metric == TIME.name && row.unit == TIME.unit);
     let climbs: Vec<(PointKey, Climb)> = times

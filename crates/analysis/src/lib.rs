@@ -30,14 +30,15 @@ pub mod resample;
 mod row_verdicts;
 mod scale;
 mod scope;
+mod setting;
 mod spread;
 pub mod study;
 mod table;
 mod verdict;
 
 pub use change::{FLOOR_AT_LEAST, Ratio};
-pub use columns::{ComparedTable, compare_columns};
-pub use compare::{Difference, also_differs, compare};
+pub use columns::{ComparedTable, announcements, compare_columns};
+pub use compare::compare;
 pub use counts::{CountRow, differing_counts};
 pub use detectable::{Detectable, detectable, difference};
 pub use dimension::{Condition, Dimension, DimensionError, Selection, system_name};
@@ -50,7 +51,12 @@ pub use merged::merged;
 pub use multiple::{multiple, ratio};
 pub use next_run::{Cause, Coverage, History, Scores, is_same_machine};
 pub use overview::{ColumnStanding, DesignOrder, Overview, Reversal, Spread, Standing, overview};
+pub use platform::machine::Role;
 pub use recorded::{Moment, Recorded, RoundState, Samples, moments};
+pub use setting::{
+    Difference, also_differs, is_of_file_system, nuisances, role_of_fact, role_of_option,
+    role_of_tag,
+};
 pub use spread::{compared_half_width, welch};
 pub use table::{Cell, Found, Question, Renaming, Row, Table, TableError, tabulate};
 pub use verdict::Verdict;

@@ -47,7 +47,7 @@ pub(crate) struct Sample {
     /// Reasons why other points are left out.
     left_out: Vec<String>,
     /// Whether points are of emulated systems, so that the mean is not judged.
-    is_emulated: bool,
+    without_verdict: Option<Verdict>,
 }
 
 /// Maximum number of stretches of time into which a run is divided: enough for the error of their mean, and few enough that each
@@ -74,9 +74,9 @@ struct PointChange {
 impl Sample {
     /// Adds a point, whose smallest reportable difference is the share `floor`.
     pub(crate) fn add(&mut self, change: &Change, floor: f64, held_back: Option<HeldBack>) {
-        let is_emulated = matches!(held_back, Some(HeldBack::Emulated(_)));
-        self.is_emulated |= is_emulated;
-        match (held_back.filter(|_| !is_emulated), change.scatter) {
+        let without = held_back.as_ref().and_then(HeldBack::without_verdict);
+        self.without_verdict = self.without_verdict.or(without);
+        match (held_back.filter(|_| without.is_none()), change.scatter) {
             (None, Some(scatter)) if change.log => self.points.push(PointChange {
                 apart: {
                     let apart = change.differences.iter().map(|(at, by)| (*at, by - change.middle));
@@ -95,6 +95,7 @@ impl Sample {
             (
                 Some(
                     HeldBack::Emulated(why)
+                    | HeldBack::Apart(why)
                     | HeldBack::EmulatedInPart(why)
                     | HeldBack::Limited { why, .. },
                 ),
@@ -146,14 +147,14 @@ impl Sample {
         let differs = low > floor || high < -floor;
         let margin = margin.ln_1p();
         let rounds: usize = self.points.iter().map(|point| point.rounds).sum();
-        let verdict = match differs {
-            _ if self.is_emulated => Verdict::Emulated,
-            true if rounds < LEAST_ROUNDS && !is_clear(rounds, (low, high), true) => {
+        let verdict = match (self.without_verdict, differs) {
+            (Some(word), _) => word,
+            (None, true) if rounds < LEAST_ROUNDS && !is_clear(rounds, (low, high), true) => {
                 Verdict::CannotTell
             }
-            true => Verdict::of_change(metric, better, low > floor),
-            false if low > -margin && high < margin && floor <= margin => Verdict::Same,
-            false => Verdict::CannotTell,
+            (None, true) => Verdict::of_change(metric, better, low > floor),
+            (None, false) if low > -margin && high < margin && floor <= margin => Verdict::Same,
+            (None, false) => Verdict::CannotTell,
         };
         let ratios = || self.points.iter().map(|point| point.by.exp());
         Some(Mean {
@@ -304,7 +305,7 @@ mod tests {
                 }
             }
         }
-        let sides = Sides::of(&base, &new);
+        let sides = Sides::of(&base, &new, false);
         let mut sample = Sample::default();
         for (base, new) in base.results.iter().zip(&new.results) {
             sample.add(&sides.change(base, new).unwrap(), 0.01, None);

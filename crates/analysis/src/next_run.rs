@@ -47,7 +47,7 @@ pub(crate) const MACHINE: [&str; 12] = [
     results::LAUNCHER,
 ];
 /// Further facts that must be equal for the figures of runs to have one mean.
-const SAME_MEAN: [&str; 4] = ["release", "build", "clock", "oscost_build"];
+const SAME_MEAN: [&str; 5] = ["release", "build", "clock", "oscost_build", "machine_id"];
 /// Options of a run that change its figures, and so must be equal too.
 pub(crate) const OPTIONS: [&str; 3] = ["slow-down", "scale", "netns"];
 /// Difference of the computed boot times in seconds below which two runs are of the same boot: a clock that is set changes them.
@@ -279,22 +279,25 @@ impl<'a> Model<'a> {
 /// Variance of a figure between visits of its machine, on this scale: the value stored with its run, or the prior for such a
 /// machine.
 pub(crate) fn between_visits(run: &Document, result: &CaseResult, scale: Scale) -> Variance {
-    let cause = Cause::of(result);
-    let figure = Figure::of(result, &cause);
-    let assumed = || {
-        let weight = figure.map_or(1.0, |figure| figure.weight);
-        let value = Family::of(&run.machine).variance(&cause) * weight;
-        Variance { value, degrees: FIRST_DEGREES }
-    };
+    let figure = Figure::of(result, &Cause::of(result));
     let said = result.next_run.zip(figure).filter(|(_, figure)| figure.scale == scale);
     let of_run = said.map(|(next, figure)| Variance {
         value: (next.deviation.powi(2) - figure.error.powi(2)).max(0.0),
         degrees: next.degrees,
     });
-    match scale {
-        Scale::Logarithms => of_run.unwrap_or_else(assumed),
-        Scale::Figures => of_run.unwrap_or(Variance { value: 0.0, degrees: FIRST_DEGREES }),
-    }
+    of_run.unwrap_or_else(|| between_recorded(run, result, scale))
+}
+
+/// Variance of a figure between visits of recorded machines with such a processor, on this scale; 0 for figures that may be 0 or
+/// negative, of which nothing was recorded.
+pub(crate) fn between_recorded(run: &Document, result: &CaseResult, scale: Scale) -> Variance {
+    let cause = Cause::of(result);
+    let weight = Figure::of(result, &cause).map_or(1.0, |figure| figure.weight);
+    let value = match scale {
+        Scale::Logarithms => Family::of(&run.machine).variance(&cause) * weight,
+        Scale::Figures => 0.0,
+    };
+    Variance { value, degrees: FIRST_DEGREES }
 }
 
 /// Distribution of the figure of one run on the machine.

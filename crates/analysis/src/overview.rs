@@ -116,7 +116,7 @@ pub struct Reversal {
 /// compared.
 pub fn overview(compared: &ComparedTable, at: &Selection, settings: &Settings) -> Overview {
     let table = &compared.table;
-    let measuring = Measuring { table, facts: Facts::of(table) };
+    let measuring = Measuring { table, facts: Facts::of(table, settings) };
     let areas = measuring.areas();
     let designs = match table.by.is_of_runs() {
         true => measuring.designs(at),
@@ -353,7 +353,7 @@ impl<'a> Family<'a> {
             let sorted = judged.sorted();
             let pairs = sorted.windows(2).map(|pair| judged.is_better(pair[0], pair[1]));
             let certain: Vec<bool> = pairs.collect();
-            (sorted.len() > 1 && !judged.is_emulated()).then(|| DesignOrder {
+            (sorted.len() > 1 && !judged.is_not_judged()).then(|| DesignOrder {
                 application: self.application.name,
                 metric: self.metric.name,
                 column: column.clone(),
@@ -528,7 +528,7 @@ impl Judged<'_> {
 
     /// The factor between the best and the worst side; `None` for fewer than two sides, and for emulated ones.
     fn spread(&self) -> Option<Ratio> {
-        if self.is_emulated() {
+        if self.is_not_judged() {
             return None;
         }
         let sorted = self.sorted();
@@ -537,9 +537,9 @@ impl Judged<'_> {
         Some(if ratio.mid < 1.0 { ratio.inverse() } else { ratio })
     }
 
-    /// Whether the means count instructions, so that no side is better.
-    fn is_emulated(&self) -> bool {
-        self.means.values().any(|mean| mean.verdict == Verdict::Emulated)
+    /// Whether the means are of emulated systems or of different machines, so that no side is better.
+    fn is_not_judged(&self) -> bool {
+        self.means.values().any(|mean| !mean.verdict.is_judged())
     }
 
     fn has_figures(&self, side: usize) -> bool {
@@ -583,7 +583,7 @@ impl Judged<'_> {
             let others = || (0..sides).filter(move |other| *other != side);
             let better = others().filter(|other| self.is_better(*other, side)).count();
             let worse = others().filter(|other| self.is_better(side, *other)).count();
-            let is_ranked = self.has_figures(side) && !self.is_emulated();
+            let is_ranked = self.has_figures(side) && !self.is_not_judged();
             is_ranked.then(|| [1 + better, with_figures - worse])
         };
         Standing {

@@ -44,6 +44,11 @@ pub(crate) fn is_unsupported(result: &CaseResult) -> bool {
     result.outcome == Outcome::Unsupported
 }
 
+/// Whether what was measured failed, so that its figures are not those of the work.
+fn is_failure(doubt: &Doubt) -> bool {
+    doubt.is_failure_under_load() || matches!(doubt, Doubt::CommandFailed { .. })
+}
+
 /// Facts about all points of the compared runs.
 pub(crate) struct Points<'a> {
     points: BTreeMap<PointOf<'a>, PointFacts<'a>>,
@@ -68,7 +73,7 @@ impl<'a> Points<'a> {
             point.disturbed |= result.disturbed;
             let doubt = |is_one: fn(&Doubt) -> bool| result.doubts.iter().find(|d| is_one(d));
             point.saturated = point.saturated.or(doubt(Doubt::is_saturated));
-            point.gave_way = point.gave_way.or(doubt(Doubt::is_failure_under_load));
+            point.gave_way = point.gave_way.or(doubt(is_failure));
         }
         Self { points }
     }

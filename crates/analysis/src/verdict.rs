@@ -27,6 +27,9 @@ pub enum Verdict {
     CannotTell,
     /// A processor is emulated, so that the figures count instructions instead of time, and are not judged.
     Emulated,
+    /// The runs are of different machines, or were measured in different ways, and the user has not asked to judge that.
+    #[strum(serialize = "another machine")]
+    AnotherMachine,
     /// There is no pair of figures.
     #[strum(serialize = "no pair")]
     NotComparable,
@@ -53,7 +56,12 @@ impl Verdict {
 
     /// Whether the figures were judged: there is a difference, or certainly none.
     pub fn is_decided(self) -> bool {
-        !matches!(self, Verdict::CannotTell | Verdict::Emulated | Verdict::NotComparable)
+        !matches!(self, Verdict::CannotTell | Verdict::NotComparable) && self.is_judged()
+    }
+
+    /// Whether figures like these are judged at all.
+    pub fn is_judged(self) -> bool {
+        !matches!(self, Verdict::Emulated | Verdict::AnotherMachine)
     }
 
     /// Whether the verdict is a change for the worse.

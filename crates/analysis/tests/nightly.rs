@@ -105,7 +105,7 @@ impl Rehearsal {
 
     fn trends(&self) -> Vec<Trend> {
         let runs: Vec<HistoryRun> = self.nights.iter().map(HistoryRun::of).collect();
-        let series = series_of(&runs, None);
+        let series = series_of(&runs, None, false);
         let first = &self.nights[0].results;
         let metric = |of: &CaseResult| MetricSeries {
             point: of.point(),
@@ -123,7 +123,7 @@ impl Rehearsal {
                 .collect(),
         };
         let series = series.last().expect("a series");
-        first.iter().filter_map(|of| Trend::of(&metric(of), series)).collect()
+        first.iter().filter_map(|of| Trend::of(&metric(of), series, first.len())).collect()
     }
 
     /// The state of each figure after the newest night.

@@ -41,7 +41,8 @@ pub fn store_to_write(arg: &StoreArg) -> Result<Store, StoreError> {
     let path = store_path(arg)?;
     let Some(url) = url_of(&path) else { return Store::open(&path) };
     let folder = Store::journals_folder()?.join(file_name(&shared_store::shown(url)));
-    Ok(shared_store::open(url, Access::Write)?.with_journals(folder, Sending::default()))
+    let store = shared_store::open_now_or_later(url)?.for_machine(platform::machine::id());
+    Ok(store.with_journals(folder, Sending::default()))
 }
 
 /// Opens the store for reading.
@@ -51,7 +52,9 @@ pub fn store_to_write(arg: &StoreArg) -> Result<Store, StoreError> {
 pub fn store_to_read(arg: &StoreArg) -> Result<Store, StoreError> {
     let path = store_path(arg)?;
     match url_of(&path) {
-        Some(url) => shared_store::open(url, Access::Read),
+        Some(url) => {
+            Ok(shared_store::open(url, Access::Read)?.for_machine(platform::machine::id()))
+        }
         None => Store::open_read_only(&path),
     }
 }

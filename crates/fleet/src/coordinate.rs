@@ -294,12 +294,11 @@ impl<'a> Coordination<'a> {
 /// The order of a job to a node.
 pub fn order_of(request: &Request, node: &Node, act: Act) -> Order {
     let host = platform::machine::host_name().unwrap_or_else(|| "unknown".to_owned());
-    let user = ["USER", "LOGNAME", "USERNAME"].iter().find_map(|name| std::env::var(name).ok());
     Order {
         act,
         job: request.id.clone(),
         node: node.name.clone(),
-        by: format!("{}@{host}", user.unwrap_or_else(|| "somebody".to_owned())),
+        by: format!("{}@{host}", platform::machine::user_name()),
         arguments: [&request.arguments[..], &node.arguments].concat(),
         limit: request.effort.limit,
         wait: request.effort.wait,

@@ -35,7 +35,10 @@ pub fn end_all(
                     let Some(node) = request.nodes.iter().find(|node| node.name == row.node) else {
                         continue;
                     };
-                    let step = match end(request, directory, transport, node) {
+                    let ended = end(request, directory, transport, node);
+                    let step = match ended {
+                        // Why it failed stays known; nothing runs there.
+                        Ok(()) if row.state == crate::State::Failed => continue,
                         Ok(()) => Step::Stopped,
                         Err(failure) => Step::Failed(Failure {
                             reason: format!("it may still run there: {}", failure.reason),

@@ -19,11 +19,13 @@ use crate::stats::{OF_NORMAL, dependence, median};
 /// Greatest p-value of a change point, multiplied by the number of values. At most 2 % of series of independent values without a
 /// change then have a change point: splits and windows overlap, and there are fewer different ones than values.
 const CHANCE: f64 = 0.009;
+/// The same for the chance of 5 % that any of several series has one.
+const CHANCE_OF_ALL: f64 = 0.0225;
 /// Factor on the greatest p-value for points that are only candidates: beside a change that is not found yet, another seems less
 /// significant than it is. Hunter has the same factor.
 const CANDIDATE: f64 = 10.0;
 /// Least number of values on each side of a change point: fewer may be a spike.
-const LEAST_SIDE: usize = 3;
+pub const LEAST_SIDE: usize = 3;
 /// Number of neighbours on each side, and of the value itself, that show whether it is a spike.
 const NEIGHBOURS: usize = 2;
 /// Distance of a spike from the median of its neighbourhood, in standard deviations of normal values.
@@ -31,15 +33,16 @@ const SPIKE: f64 = 5.0;
 
 /// The indices of the first value after each change of the mean, ascending.
 pub fn change_points(values: &[f64]) -> Vec<usize> {
-    changes_without_spikes(&without_spikes(values))
+    changes_without_spikes(&without_spikes(values), 1)
 }
 
-/// [`change_points`] of values of which spikes are removed.
-pub fn changes_without_spikes(values: &[f64]) -> Vec<usize> {
+/// [`change_points`] of values of which spikes are removed, in one of so many series that are looked at together: at most one look
+/// in twenty finds a change where there is none.
+pub fn changes_without_spikes(values: &[f64], together: usize) -> Vec<usize> {
     if values.len() < 2 * LEAST_SIDE || values.iter().any(|value| !value.is_finite()) {
         return Vec::new();
     }
-    let search = Search::of(values);
+    let search = Search::of(values, together);
     let mut found = Vec::new();
     search.divide(0, values.len(), &mut found);
     search.remove_weak(&mut found);
@@ -189,8 +192,9 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn of(values: &'a [f64]) -> Self {
-        let p = CHANCE / values.len() as f64;
+    fn of(values: &'a [f64], together: usize) -> Self {
+        let chance = CHANCE.min(CHANCE_OF_ALL / together.max(1) as f64);
+        let p = chance / values.len() as f64;
         let sums = Sums::of(values);
         // Quantiles of Student's t are beyond those of the normal distribution, which are quicker.
         let least = Normal::standard().inverse_cdf(1.0 - CANDIDATE * p / 2.0).powi(2);

@@ -21,11 +21,21 @@ use linux as system;
 #[cfg(windows)]
 use windows as system;
 
-pub use facts::{Fact, Group, MITIGATION_SEPARATOR, Value};
+pub use facts::{Fact, Group, MITIGATION_SEPARATOR, Role, Value, role_of};
 
 /// Describes this machine: always the same keys in the same order.
 pub fn describe() -> Vec<Fact> {
     system::find().into_facts()
+}
+
+/// The id of this machine as descriptions have it, hashed; `None` if the system gave it none.
+pub fn id() -> Option<String> {
+    let mut facts = describe().into_iter();
+    let id = facts.find(|fact| fact.key == "machine_id").map(|fact| fact.value);
+    id.and_then(|id| match id {
+        Value::Text(id) => Some(id),
+        Value::Number(_) | Value::Unknown => None,
+    })
 }
 
 /// Whether Windows is Wine.
@@ -97,6 +107,30 @@ fn os_host_name() -> Option<String> {
 #[cfg(windows)]
 fn os_host_name() -> Option<String> {
     std::env::var("COMPUTERNAME").ok()
+}
+
+/// The user's name: as the environment has it, else as the system lists it, else the number.
+pub fn user_name() -> String {
+    let named = ["USER", "LOGNAME", "USERNAME"].iter().filter_map(|name| std::env::var(name).ok());
+    named.into_iter().find(|name| !name.is_empty()).unwrap_or_else(os_user_name)
+}
+
+#[cfg(unix)]
+fn os_user_name() -> String {
+    // SAFETY: geteuid takes nothing and cannot fail.
+    let user = unsafe { libc::geteuid() }.to_string();
+    let list = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let listed = list.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let (name, number) = (fields.next()?, fields.nth(1)?);
+        (number == user).then(|| name.to_owned())
+    });
+    listed.unwrap_or_else(|| format!("user {user}"))
+}
+
+#[cfg(windows)]
+fn os_user_name() -> String {
+    "unknown".to_owned()
 }
 
 /// The machine as one token without spaces, for file names and the first column of a table:

@@ -6,7 +6,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use results::StoreError;
 use results::store::{Engine, PointRow, Row, Value};
@@ -34,8 +34,17 @@ pub(crate) const SCHEMA: &str = "oscost";
 /// How long a statement may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// How long connecting may take.
+const TO_CONNECT: Duration = Duration::from_secs(10);
+
+/// For how long a server that did not answer is not asked again: what is measured meanwhile is kept in journals.
+const SILENCE: Duration = Duration::from_secs(15);
+
 /// How many statements the server keeps prepared.
 const PREPARED_AT_MOST: usize = 200;
+
+/// Checks the tables.
+pub(crate) type Check = fn(&Postgres) -> Result<(), StoreError>;
 
 /// A store in a server.
 pub(crate) struct Postgres {
@@ -46,6 +55,10 @@ pub(crate) struct Postgres {
     link: RefCell<Option<Link>>,
     is_in_transaction: Cell<bool>,
     patience: Cell<Duration>,
+    /// When the server did not answer in time.
+    silent: Cell<Option<Instant>>,
+    /// What checks the tables, if that is still to be done, since the server could not be reached at first.
+    check: Cell<Option<Check>>,
 }
 
 struct Link {
@@ -62,6 +75,26 @@ impl fmt::Debug for Postgres {
 impl Postgres {
     /// Connects to the server.
     pub fn connect(address: Address, access: Access) -> Result<Self, StoreError> {
+        let postgres = Self::unconnected(address, access)?;
+        postgres.connected()?;
+        Ok(postgres)
+    }
+
+    /// A store whose tables `check` checks as soon as the server can be reached.
+    /// `silent` is since when the server has not answered, if it did not refuse.
+    pub fn later(
+        address: Address,
+        access: Access,
+        silent: Option<Instant>,
+        check: Check,
+    ) -> Result<Self, StoreError> {
+        let postgres = Self::unconnected(address, access)?;
+        postgres.silent.set(silent);
+        postgres.check.set(Some(check));
+        Ok(postgres)
+    }
+
+    fn unconnected(address: Address, access: Access) -> Result<Self, StoreError> {
         let refused = |what| StoreError::Server { store: address.name.clone(), what };
         let tls = match address.uses_tls {
             true => {
@@ -80,8 +113,9 @@ impl Postgres {
             link: RefCell::new(None),
             is_in_transaction: Cell::new(false),
             patience: Cell::new(PATIENCE),
+            silent: Cell::new(None),
+            check: Cell::new(None),
         };
-        postgres.connected()?;
         Ok(postgres)
     }
 
@@ -107,6 +141,9 @@ impl Postgres {
             return Ok(());
         }
         *self.link.borrow_mut() = None;
+        if self.silent.get().is_some_and(|since| since.elapsed() < SILENCE) {
+            return Err(self.lost("the server did not answer a moment ago"));
+        }
         if self.is_in_transaction.get() {
             return Err(self.lost("the connection was lost"));
         }
@@ -125,7 +162,11 @@ impl Postgres {
                 }
             }
         };
-        let client: Client = self.in_time(connecting)?;
+        let usual = self.patience.get();
+        self.patience.set(usual.min(TO_CONNECT));
+        let client: Result<Client, StoreError> = self.in_time(connecting);
+        self.patience.set(usual);
+        let client = client?;
         let only = if self.access == Access::Read { "on" } else { "off" };
         let settings = format!(
             "SET search_path TO {SCHEMA}, pg_catalog; SET client_min_messages TO warning;
@@ -133,7 +174,10 @@ impl Postgres {
         );
         self.in_time(client.batch_execute(&settings))?;
         *self.link.borrow_mut() = Some(Link { client, prepared: HashMap::new() });
-        Ok(())
+        match self.check.take() {
+            Some(check) => check(self).inspect_err(|_| self.check.set(Some(check))),
+            None => Ok(()),
+        }
     }
 
     fn in_time<T>(
@@ -146,6 +190,7 @@ impl Postgres {
             Ok(Ok(value)) => Ok(value),
             Ok(Err(error)) => Err(error::of(self.name(), &error)),
             Err(_) => {
+                self.silent.set(Some(Instant::now()));
                 Err(self
                     .lost(format!("the server did not answer for {} s", patience.as_secs_f32())))
             }
@@ -304,6 +349,7 @@ impl Engine for Postgres {
 
     fn compact(&self) -> Result<(), StoreError> {
         // Only the owner of a table can do that; the server does it for all of them from time to time.
+        self.patience.set(PATIENCE);
         self.batch("VACUUM packed_rounds")
     }
 

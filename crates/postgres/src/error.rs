@@ -50,7 +50,9 @@ fn is_temporary(code: &str) -> bool {
 fn of_set_up(what: &str) -> &'static str {
     match what.contains("password") {
         true => "set PGPASSWORD, or PGPASSFILE to a file with it",
-        false => "name the file of your authority in the URL with sslrootcert=FILE",
+        false => {
+            "name the file of your authority in the URL with sslrootcert=FILE (on this machine with sslmode=verify-full too)"
+        }
     }
 }
 

@@ -12,8 +12,10 @@ struct Migration {
 }
 
 /// All migrations of this version. A file that was released is never changed.
-const MIGRATIONS: [Migration; 1] =
-    [Migration { number: 1, name: "store", sql: include_str!("../migrations/0001_store.sql") }];
+const MIGRATIONS: [Migration; 2] = [
+    Migration { number: 1, name: "store", sql: include_str!("../migrations/0001_store.sql") },
+    Migration { number: 2, name: "node", sql: include_str!("../migrations/0002_node.sql") },
+];
 
 /// The advisory lock under which migrations are applied, "oscost" in ASCII.
 const LOCK: i64 = 0x6f73_636f_7374;

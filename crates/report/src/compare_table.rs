@@ -31,7 +31,10 @@ pub(crate) fn ink(verdict: Verdict) -> Ink {
         Verdict::Slower | Verdict::Worse => Ink::Bad,
         Verdict::Higher | Verdict::Lower => Ink::Plain,
         Verdict::Same => Ink::Faint,
-        Verdict::CannotTell | Verdict::Emulated | Verdict::NotComparable => Ink::Doubt,
+        Verdict::CannotTell
+        | Verdict::Emulated
+        | Verdict::AnotherMachine
+        | Verdict::NotComparable => Ink::Doubt,
     }
 }
 
@@ -115,7 +118,7 @@ fn differences_text(comparison: &Comparison, page: &Page) -> String {
     let keys = comparison.also_differs.iter().map(|d| text::width(&d.key));
     let column = keys.max().unwrap_or(0).min(WIDEST_KEY);
     let names: Vec<&String> = comparison.runs.iter().map(|(name, _)| name).collect();
-    for Difference { key, values } in &comparison.also_differs {
+    for Difference { key, values, .. } in &comparison.also_differs {
         let said = match values.as_slice() {
             [base, new] => page.signs(&format!("{base} → {new}")),
             values => of_runs(&names, values),
@@ -375,7 +378,7 @@ fn summary(comparison: &Comparison, page: &Page) -> String {
         n => (0..n).map(|at| (others[at].as_str(), comparison.verdicts(at))).collect(),
     };
     for (name, verdicts) in lines {
-        let is_judged = verdicts.iter().any(|verdict| *verdict != Verdict::Emulated);
+        let is_judged = verdicts.iter().any(|verdict| verdict.is_judged());
         let changed = match !is_judged || verdicts.iter().any(|verdict| verdict.is_difference()) {
             true => "",
             false => "no certain difference: ",

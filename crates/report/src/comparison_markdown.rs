@@ -137,7 +137,7 @@ fn ratio(Ratio { mid, low, high }: Ratio) -> String {
     format!("{mid:.places$} ({low:.places$} to {})", escaped(&bound(high, places)))
 }
 
-fn difference(Difference { key, values }: &Difference) -> String {
+fn difference(Difference { key, values, .. }: &Difference) -> String {
     let values: Vec<String> = values.iter().map(|value| escaped(value)).collect();
     format!("{}: {}", escaped(key), values.join(" → "))
 }

@@ -1,9 +1,11 @@
 //! The text of `oscost fleet show`, `fleet compare` and `fleet check`.
 
-use analysis::Ratio;
 use analysis::fleet::{Effect, Explanation, Fleet, Group, Level, Levels, Standing, Stranger};
 use analysis::history::HistoryRun;
+use analysis::{Ratio, Role, role_of_option};
+use results::JOB_TAG;
 
+use crate::first_seen::grouped;
 use crate::grid::{self, Cell, Column};
 use crate::history::date;
 use crate::page::{Ink, Page};
@@ -49,6 +51,44 @@ pub fn fleet_text(of: &FleetPage, all: bool, page: &Page) -> String {
 }
 
 fn heading(of: &FleetPage, page: &Page) -> String {
+    let first = page.paint_lines(Ink::Heading, &page.hanging("", &summary(of)));
+    let other =
+        other_options(of).map(|line| page.paint_lines(Ink::Doubt, &page.hanging("", &line)));
+    first + &other.unwrap_or_default()
+}
+
+/// The nodes whose newest runs were measured with other options than those of most; `None` if there are none.
+pub(crate) fn other_options(of: &FleetPage) -> Option<String> {
+    let options = |node: &analysis::fleet::Node| {
+        let run = node.visits.last().and_then(|visit| visit.last()).map(|&run| &of.runs[run])?;
+        let asked = run.summary.asked.iter();
+        let asked = asked.filter(|(option, _)| role_of_option(option) == Role::Nuisance);
+        Some(
+            asked.map(|(option, value)| format!("{option} {value}")).collect::<Vec<_>>().join(", "),
+        )
+    };
+    let all: Vec<(String, &str)> = of
+        .fleet
+        .nodes
+        .iter()
+        .filter_map(|node| Some((options(node)?, node.name.as_str())))
+        .collect();
+    let by_options = grouped(all.iter().map(|(options, node)| (options.as_str(), *node)));
+    let most = by_options.iter().max_by_key(|(_, nodes)| nodes.len())?.0;
+    let others = by_options.iter().filter(|(options, _)| *options != most);
+    let words: Vec<String> = others
+        .map(|(options, nodes)| {
+            let options = if options.is_empty() { "none" } else { options };
+            let nodes = nodes.iter().map(|node| text::clean(node)).collect();
+            format!("{} ({options})", text::listed(nodes, LISTED))
+        })
+        .collect();
+    (!words.is_empty())
+        .then(|| format!("Measured with other options than most: {}.", words.join("; ")))
+}
+
+/// Numbers of nodes, runs and figures, the job, and the dates.
+pub(crate) fn summary(of: &FleetPage) -> String {
     let numbers = of.fleet.nodes.iter().flat_map(|node| node.visits.iter().flatten());
     let runs: Vec<usize> = numbers.copied().collect();
     let [from, to] = [runs.iter().min(), runs.iter().max()]
@@ -66,7 +106,10 @@ fn heading(of: &FleetPage, page: &Page) -> String {
         ),
         period,
     ];
-    page.paint_lines(Ink::Heading, &page.hanging("", &parts.join(", ")))
+    let jobs: std::collections::BTreeSet<&String> =
+        runs.iter().filter_map(|&run| of.runs[run].summary.tags.get(JOB_TAG)).collect();
+    let jobs = jobs.into_iter().map(|job| format!("job {}", text::clean(job)));
+    parts.into_iter().chain(jobs).collect::<Vec<_>>().join(", ")
 }
 
 /// The nodes that do not belong, the worst first, each with what it is worse in.

@@ -8,6 +8,7 @@ mod watched;
 
 use analysis::Ratio;
 use analysis::history::{Change, Event, FactChange, HistoryRun, Kind, RunSeries, Trend};
+use measure::change_point::LEAST_SIDE;
 use measure::stats::Interval;
 
 use crate::grid::{self, Cell, Column};
@@ -59,11 +60,25 @@ pub fn history_text(histories: &[HistoryOfSeries], all: bool, page: &Page) -> St
         if !shown.is_empty() {
             parts.push(trends_table(history, &shown, page));
         }
-        let left = history.trends.len() - shown.len();
-        if left > 0 {
-            let figures =
-                if left == 1 { "1 figure has".to_owned() } else { format!("{left} figures have") };
-            parts.push(page.prose(Ink::Faint, &format!("{figures} no change (--all lists them).")));
+        let left = || history.trends.iter().filter(|trend| trend.changes.is_empty());
+        let have = |count: usize| match count {
+            1 => "1 figure has".to_owned(),
+            _ => format!("{count} figures have"),
+        };
+        let judged = left().filter(|trend| trend.can_show_changes()).count();
+        let hidden = if all { 0 } else { judged };
+        if hidden > 0 {
+            let line = format!("{} no change (--all lists them).", have(hidden));
+            parts.push(page.prose(Ink::Faint, &line));
+        }
+        let few = left().count() - judged;
+        if few > 0 {
+            let line = format!(
+                "{} fewer than {} visits: nothing to judge (runs within ten minutes are one visit).",
+                have(few),
+                2 * LEAST_SIDE
+            );
+            parts.push(page.prose(Ink::Faint, &line));
         }
         parts.join("\n")
     });
@@ -107,9 +122,10 @@ fn heading(history: &HistoryOfSeries, page: &Page) -> String {
     };
     let runs = if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
     let period = if from == to { from.to_owned() } else { format!("{from} to {to}") };
+    let machine = if machine.is_empty() { String::new() } else { format!(", {machine}") };
     page.paint_lines(
         Ink::Heading,
-        &page.hanging("", &text::clean(&format!("{by}{runs}{visits}, {period}, {machine}{name}"))),
+        &page.hanging("", &text::clean(&format!("{by}{runs}{visits}, {period}{machine}{name}"))),
     )
 }
 

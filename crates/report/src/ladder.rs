@@ -22,7 +22,7 @@ const TOGETHER: &str = "; intervals hold together at 95 %";
 /// The explanations that these ladders need.
 pub(crate) fn legend(ladders: &[Ladder]) -> String {
     let mut adds = ladders.iter().flat_map(|ladder| &ladder.steps).filter_map(|step| step.adds);
-    let is_judged = adds.all(|added| added.verdict != Verdict::Emulated);
+    let is_judged = adds.all(|added| added.verdict.is_judged());
     let nothing = if is_judged { NOTHING } else { "" };
     format!("{ADDS}{nothing}{TOGETHER}")
 }

@@ -282,8 +282,8 @@ fn row(
             let number = format!("{about}x{}", ratio.number);
             let ink = match mean.verdict {
                 Verdict::CannotTell => Ink::Doubt,
-                // Numbers of instructions have no better side, and so no colour.
-                Verdict::Emulated => Ink::Plain,
+                // What is not judged has no better side, and so no colour.
+                word if !word.is_judged() => Ink::Plain,
                 verdict if verdict.is_loss() => Ink::Bad,
                 verdict if verdict.is_difference() => Ink::Good,
                 _ => Ink::Plain,
@@ -352,8 +352,11 @@ fn half_width(estimate: &Estimate) -> f64 {
 fn matrix_legend(overview: &Overview, columns: &[String], tables: &str) -> String {
     let base = columns.first().map_or("", String::as_str);
     let means = overview.designs.iter().chain(&overview.areas).flat_map(|s| &s.columns);
-    let is_emulated = means.filter_map(|c| c.mean).any(|mean| mean.verdict == Verdict::Emulated);
-    let open = if is_emulated { "cannot tell, or emulated" } else { "cannot tell" };
+    let mut words = means.filter_map(|column| column.mean).map(|mean| mean.verdict);
+    let open = match words.find(|word| !word.is_judged()) {
+        Some(word) => format!("cannot tell, or {}", word.word()),
+        None => "cannot tell".to_owned(),
+    };
     let mut legend = format!(
         "{base}: the cost of one, such as a connection, a job or a lock; other columns: the mean ratio to {base} over all points of \
          the row (~: {open})."

@@ -118,12 +118,13 @@ pub(crate) fn sentence(areas: &[(&Standing, &ColumnStanding)], base: &str) -> St
         let names = unknown.iter().map(|(area, _)| named(area)).collect();
         parts.push(format!("cannot tell for {}", text::listed(names, AREAS_AT_MOST)));
     }
-    let emulated = with(&|verdict| verdict == Verdict::Emulated);
-    if !emulated.is_empty() {
+    let apart = with(&|verdict| !verdict.is_judged());
+    if let [(_, first), ..] = &apart[..] {
+        let word = first.verdict.word();
         let ratio =
             |(area, mean): &(&Standing, Mean)| format!("{} x{:.2}", named(area), mean.ratio.mid);
-        let ratios = text::listed(emulated.iter().map(ratio).collect(), AREAS_AT_MOST);
-        parts.push(format!("emulated, not judged against {base}: {ratios}"));
+        let ratios = text::listed(apart.iter().map(ratio).collect(), AREAS_AT_MOST);
+        parts.push(format!("{word}, not judged against {base}: {ratios}"));
     }
     if !parts.is_empty() {
         return parts.join("; ");

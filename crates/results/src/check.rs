@@ -46,6 +46,8 @@ impl RunInfo {
     pub fn check(&self) -> Result<(), Fault> {
         check_run_id(&self.id)?;
         check_run_facts(self.core_clock_ghz, &self.area_seconds)?;
+        check_texts(self.tags.iter().chain(&self.asked).flat_map(both_texts))?;
+        check_texts([self.oscost.as_str()])?;
         let time = |text: &String| {
             parse_time(text).ok_or_else(|| {
                 Fault(format!("{text:?} is not a time such as 2026-11-21T20:36:55Z (RFC 3339)"))
@@ -64,10 +66,21 @@ impl RunInfo {
         self.id != other.id && group.is_some() && group == other.asked.get(GROUP)
     }
 
+    /// Whether the run is dated more than a day after `now`, in seconds since 1970: by a clock that was wrong, not by a time zone.
+    pub fn is_ahead_of(&self, now: f64) -> bool {
+        is_ahead(self.started_seconds(), now)
+    }
+
     /// Start of the run, in seconds since 1970; 0 if it is not an RFC 3339 time.
     pub fn started_seconds(&self) -> f64 {
         parse_time(&self.started).map_or(0.0, |time| time.as_microsecond() as f64 / 1e6)
     }
+}
+
+/// Whether a time is more than a day after `now`, both in seconds since 1970.
+pub fn is_ahead(time: f64, now: f64) -> bool {
+    const DAY: f64 = 86_400.0;
+    time > now + DAY
 }
 
 /// Checks that a frequency is positive, and that no area took negative time.
@@ -91,8 +104,20 @@ pub(crate) fn check_machine(machine: &Map<String, Value>) -> Result<(), Fault> {
     machine.iter().try_for_each(|(key, value)| {
         ensure(!value.is_array() && !value.is_object(), || {
             format!("{} is neither a string nor a number", one_line(key))
-        })
+        })?;
+        check_texts([key.as_str()].into_iter().chain(value.as_str()))
     })
+}
+
+/// Checks that no text has the character U+0000, which PostgreSQL cannot store, and which ends a text for programs in C.
+fn check_texts<'t>(texts: impl IntoIterator<Item = &'t str>) -> Result<(), Fault> {
+    texts.into_iter().try_for_each(|text| {
+        ensure(!text.contains('\0'), || format!("{} has a NUL character", one_line(text)))
+    })
+}
+
+fn both_texts<'t>((key, value): (&'t String, &'t String)) -> [&'t str; 2] {
+    [key, value]
 }
 
 fn check_run_id(id: &str) -> Result<(), Fault> {
@@ -166,6 +191,8 @@ impl CaseResult {
         ensure(self.case.split_once('/').is_some_and(is_case), || {
             format!("case {:?} is not of the form area/name", self.case)
         })?;
+        check_texts(self.params.iter().flat_map(both_texts))?;
+        check_texts([self.unit.as_str()])?;
         ensure(!self.metric.trim().is_empty() && !self.metric.contains(char::is_control), || {
             format!("metric {:?} is not a name", self.metric)
         })

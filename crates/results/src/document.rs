@@ -30,10 +30,14 @@ pub const EMULATED: &str = "emulated";
 /// The key of the machine's fact that another tool measured the run, with that tool and its version if known. Absent for runs
 /// of oscost.
 pub const OTHER_TOOL: &str = "other_tool";
+/// The key of the fact that tells machines of one kind apart: a hash of the id that the system gave the machine.
+pub const MACHINE_ID: &str = "machine_id";
 /// The tag that names the job of a fleet in which a run was measured.
 pub const JOB_TAG: &str = "fleet";
 /// The tag that names the node of a fleet on which a run was measured.
 pub const NODE_TAG: &str = "node";
+/// The tag of a run that measured suspect points of another run again. It is evidence about that run, and no visit of its own.
+pub const CONFIRMS: &str = "confirms";
 /// The run option with the id of the run's group: the id of the first run of the same invocation, which measures one run on
 /// each of its systems.
 pub const GROUP: &str = "group";

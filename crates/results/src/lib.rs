@@ -10,14 +10,14 @@ pub mod other_tools;
 mod point;
 pub mod store;
 
-pub use check::Fault;
+pub use check::{Fault, is_ahead};
 pub use measure::Params;
 
 pub use document::{
-    CaseResult, Direction, Distribution, Document, EMULATED, Estimate, FrequencySlope, GROUP,
-    Interval, JOB_TAG, LAUNCHER, LEAST_ROUNDS, MachineFacts, NO_TIME_BEFORE, NODE_TAG, NextRun,
-    OTHER_TOOL, Outcome, PerOp, Reference, RunInfo, SCHEMA, SLOW_DOWN, STOPPED_BEFORE, SYSTEM,
-    Source, machine_line,
+    CONFIRMS, CaseResult, Direction, Distribution, Document, EMULATED, Estimate, FrequencySlope,
+    GROUP, Interval, JOB_TAG, LAUNCHER, LEAST_ROUNDS, MACHINE_ID, MachineFacts, NO_TIME_BEFORE,
+    NODE_TAG, NextRun, OTHER_TOOL, Outcome, PerOp, Reference, RunInfo, SCHEMA, SLOW_DOWN,
+    STOPPED_BEFORE, SYSTEM, Source, machine_line,
 };
 pub use emulation::{announcement, announcement_of};
 pub use export::{

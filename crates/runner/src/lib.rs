@@ -45,7 +45,6 @@ pub use event::Event;
 pub use id::{new_id, random_seed};
 pub use launch::output_of;
 pub use link::{Started, Starts, Timeouts};
-pub use machine_changes::also_differs;
 pub use next_run::earlier_runs;
 pub use on::{OnRequest, begin_on};
 pub use plan::{

@@ -22,9 +22,9 @@ pub(crate) const BUILD: &str = "oscost_build";
 /// Key of the kind of core that single measurements were made on.
 pub(crate) const CORE_TYPE: &str = "core_type";
 /// Key of the target that this program is built for.
-const TARGET: &str = "oscost_target";
+pub(crate) const TARGET: &str = "oscost_target";
 /// Key of the commit that this program is built from.
-const COMMIT: &str = "oscost_commit";
+pub(crate) const COMMIT: &str = "oscost_commit";
 /// Prefix of the keys that describe the file systems used.
 pub(crate) const FILE_SYSTEM: &str = "filesystem.";
 /// Value of a fact that could not be determined.

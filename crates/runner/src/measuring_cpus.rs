@@ -179,7 +179,8 @@ mod tests {
             measuring.started(needs);
             let (single, others) = measuring.watched.split_last().unwrap();
             let rests = |watched: &Watched| {
-                let mut looks = 0..2_000;
+                // Beside other programs it may take long until the thread runs.
+                let mut looks = 0..60_000;
                 looks.any(|_| {
                     std::thread::sleep(Duration::from_millis(1));
                     watched.awake.is_resting()

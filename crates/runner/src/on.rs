@@ -7,7 +7,9 @@ use measure::Doubt;
 use measure::cycles::{Latency, Timebase};
 use measure::survey::ClockFacts;
 use measure::time::Nanoseconds;
-use results::{EMULATED, GROUP, LAUNCHER, RunInfo, SLOW_DOWN, SYSTEM, Store, announcement};
+use results::{
+    EMULATED, GROUP, LAUNCHER, MACHINE_ID, RunInfo, SLOW_DOWN, SYSTEM, Store, announcement,
+};
 
 use crate::agent::WORKERS;
 use crate::coordinator::Coordinator;
@@ -286,6 +288,12 @@ fn run_of(
         doubts.push(Doubt::OwnProcess);
     }
     machine.insert(SYSTEM.to_owned(), one.link.name().into());
+    // What runs on this machine is of this machine, whatever id its file system has; another one is reached by its own program.
+    if one.launcher != Some("ssh")
+        && let Some(id) = platform::machine::id()
+    {
+        machine.insert(MACHINE_ID.to_owned(), id.into());
+    }
     if let Some(launcher) = one.launcher {
         machine.insert(LAUNCHER.to_owned(), launcher.into());
     }
@@ -321,7 +329,8 @@ fn described(
         (Latency::Cycles(_), Some(reason)) => Latency::Unknown(reason.clone()),
         // Neighbours disturbed the calibration; earlier runs may have its result.
         (Latency::Unknown(_), None) => {
-            let known = kind_of_cpu(&machine).map(|kind| store.multiplication_cycles(&kind));
+            let known = kind_of_cpu(&machine)
+                .map(|kind| store.if_reached(store.multiplication_cycles(&kind)));
             let known = known.transpose()?.flatten();
             known.map_or_else(|| introduction.machine.latency.clone(), Latency::Cycles)
         }

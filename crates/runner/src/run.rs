@@ -219,7 +219,7 @@ pub(crate) fn note_if_another_runs(
     store: &Store,
     watch: &mut dyn FnMut(Event),
 ) -> Result<(), RunError> {
-    let Some(id) = store.unfinished()? else { return Ok(()) };
+    let Some(id) = store.if_reached(store.unfinished())? else { return Ok(()) };
     // A plan of another version may be unreadable, and then does not name the process.
     let plan: Option<Plan> = store.plan(&id)?.and_then(|text| serde_json::from_str(&text).ok());
     let Some(plan) = plan else { return Ok(()) };
@@ -263,7 +263,7 @@ pub fn machine_differences(begun: &Document, clock: &ClockFacts) -> Vec<Differen
     let mut now = begun.clone();
     now.machine = description(&facts, clock);
     VERSION.clone_into(&mut now.run.oscost);
-    changed_since(begun, &now, &facts)
+    changed_since(begun, &now)
 }
 
 /// Adds derived results and, to a complete run, the prediction of the next run; determines how the run ended, and delivers it to

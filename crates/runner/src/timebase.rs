@@ -30,7 +30,11 @@ pub(crate) fn stored_timebase(
     machine: &Description,
 ) -> Result<Timebase, StoreError> {
     let kind = kind_of_cpu(machine);
-    let known = kind.as_ref().map(|kind| store.multiplication_cycles(kind)).transpose()?.flatten();
+    let known = kind
+        .as_ref()
+        .map(|kind| store.if_reached(store.multiplication_cycles(kind)))
+        .transpose()?
+        .flatten();
     let timebase = timebase_on(cpu, clock, known);
     if let (Some(kind), Some(cycles)) = (kind, timebase.latency.cycles())
         && known != Some(cycles)

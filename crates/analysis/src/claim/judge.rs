@@ -28,19 +28,33 @@ use super::selection::{Group, Selected};
 use super::verdict::{ClaimVerdict, JudgedClaim, JudgedComparison, QuantityInterval};
 use crate::change::BESIDE_LOAD;
 use crate::evidence::Moderation;
+use crate::setting::{nuisances, nuisances_in_words};
 
 /// Chance of any wrong verdict of a file.
 const CHANCE: f64 = 1.0 - LEVEL;
 
-/// Judges claims by runs, each of one system. A claim that names no system is judged by the first run that has its points.
+/// Judges claims by runs, each of one system. A claim that names no system is judged by the first run that has its points; one that
+/// compares runs of different machines is undecided.
 pub fn judge(claims: &[Claim], documents: &[Document]) -> Vec<JudgedClaim> {
+    judge_runs(claims, documents, false)
+}
+
+/// Judges claims as [`judge`] does, with `across_machines` also those that compare runs of different machines.
+pub fn judge_runs(
+    claims: &[Claim],
+    documents: &[Document],
+    across_machines: bool,
+) -> Vec<JudgedClaim> {
     let selected = select_all(claims, documents);
     let (chance, moderation) = (chance_of_each(&selected), moderation(claims, &selected));
     let judged =
         claims.iter().zip(selected).map(|(claim, selected)| match (&claim.content, selected) {
             (Content::Statement(statement), Ok(selected)) => {
                 let judge = Judge { statement, chance, moderation };
-                let (verdict, note, comparisons) = judge.claim(&selected);
+                let (mut verdict, mut note, comparisons) = judge.claim(&selected);
+                if let Some(why) = machines_of(&selected).filter(|_| !across_machines) {
+                    (verdict, note) = (ClaimVerdict::Undecided, why);
+                }
                 let left_out = selected.left_out;
                 JudgedClaim { claim: claim.clone(), verdict, note, left_out, comparisons }
             }
@@ -53,6 +67,14 @@ pub fn judge(claims: &[Claim], documents: &[Document]) -> Vec<JudgedClaim> {
             },
         });
     judged.collect()
+}
+
+/// Why figures of a claim are not compared, if they are of different machines, or were measured in different ways.
+fn machines_of(selected: &Selected) -> Option<String> {
+    let mut data = selected.groups.iter().flat_map(Group::data);
+    let first = data.next()?.document;
+    let apart = data.find_map(|datum| nuisances_in_words(&nuisances(first, datum.document, &[])));
+    apart.map(|(is, facts)| format!("{is} ({facts}): --across-machines judges it"))
 }
 
 /// The figures of each claim, or the reason why there are none.

@@ -11,6 +11,9 @@ const CORE: f64 = 3.0;
 const VARIANCE_OF_CORE: f64 = 0.9733;
 /// Least number of nodes whose own spread is relied on. Of fewer, those closest to each other are closer than by their spread.
 const OWN_SPREAD: usize = 20;
+/// Degrees of freedom of Student's t for nodes by their own spread, however many they are: nodes that are equal differ by more than
+/// normal numbers do now and then, such as by what ran beside them.
+const TAILS: f64 = 8.0;
 /// Least share of nodes near the middle, if the others are to be those that do not belong: nodes of two kinds are no crowd.
 const LEAST_SHARE: f64 = 0.75;
 /// Least number of other nodes.
@@ -65,11 +68,11 @@ impl Crowd {
         let own = (squares / degrees.max(1.0) / VARIANCE_OF_CORE).max(FLOOR.powi(2));
         let mut variances = Vec::new();
         if others.len() >= OWN_SPREAD && core.len() >= OWN_SPREAD / 2 {
-            variances.push((own, degrees));
+            variances.push((own, degrees.min(TAILS)));
         }
         if let Some(Known { variance, degrees: known }) = known {
             let moderated = (known * variance + degrees * own) / (known + degrees);
-            variances.push((moderated, known + degrees));
+            variances.push((moderated, (known + degrees).min(TAILS)));
         }
         let error = core.iter().map(|(_, error)| error).sum::<f64>() / count;
         (!variances.is_empty()).then_some(Self { middle: mean, count, variances, error, is_one })

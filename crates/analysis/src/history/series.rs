@@ -2,17 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use results::{Document, MachineFacts, NODE_TAG, OTHER_TOOL, RunSummary};
+use platform::machine::Role;
+use results::{
+    CONFIRMS, Document, LAUNCHER, MachineFacts, NODE_TAG, OTHER_TOOL, RunSummary, SYSTEM,
+};
 
-use crate::next_run::{MACHINE, ONE_VISIT, OPTIONS};
+use crate::next_run::ONE_VISIT;
+use crate::setting::{Described, OPTIONS};
 
 /// Facts that may change within a series of one machine, and are marked where they do.
 const MARKED: [&str; 6] =
     ["release", "build", "microcode", "mitigations", "kernel_command_line", "libc"];
-/// Facts, besides those of [`MACHINE`], that must be equal within a series.
-const SAME: [&str; 4] = ["cpus", "clock", "oscost_build", OTHER_TOOL];
-/// The tag of a run that measured suspect points of another run again. It is evidence about that run, and no visit of its own.
-pub const CONFIRMS: &str = "confirms";
+/// Facts by which a series is a system's, a build's or another tool's own, though one may compare these.
+const OWN: [&str; 7] = [SYSTEM, LAUNCHER, "os", "arch", OTHER_TOOL, "clock", "oscost_build"];
+/// Facts that tell series apart in their names, the most telling first.
+const NAMING: [&str; 4] = ["cpu", "cpus", "machine_id", "affinity"];
 
 /// What splits runs of one machine into several series.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,34 +115,34 @@ pub struct FactChange {
     pub after: String,
 }
 
-/// Splits runs, given in the order of time, into series; the series of the newest run is the last.
-pub fn series_of(runs: &[HistoryRun], by: Option<&By>) -> Vec<RunSeries> {
-    let mut keys: Vec<Key> = Vec::new();
-    let mut of_key: Vec<Vec<usize>> = Vec::new();
+/// Splits runs, given in the order of time, into series; the series of the newest run is the last. With `across_machines` the runs
+/// of several machines, or of several ways of measuring, are one series.
+pub fn series_of(runs: &[HistoryRun], by: Option<&By>, across_machines: bool) -> Vec<RunSeries> {
+    // The value by which each series is split, and the numbers of its runs.
+    let mut all: Vec<(Option<String>, Vec<usize>)> = Vec::new();
     for (number, run) in runs.iter().enumerate() {
         // A run without the tag belongs to no value of it.
-        let Some(key) = Key::of(run, by) else { continue };
-        if run.summary.tags.contains_key(CONFIRMS) {
+        let value = by.map(|by| by.value(run));
+        if value == Some(None) || run.summary.tags.contains_key(CONFIRMS) {
             continue;
         }
-        match keys.iter().position(|known| *known == key) {
-            Some(at) => of_key[at].push(number),
-            None => {
-                keys.push(key);
-                of_key.push(vec![number]);
-            }
+        let value = value.flatten();
+        let is_its = |(known, numbers): &&mut (Option<String>, Vec<usize>)| {
+            let newest = &runs[numbers[numbers.len() - 1]];
+            *known == value && newest.is_alike(run, across_machines)
+        };
+        match all.iter_mut().find(is_its) {
+            Some((_, numbers)) => numbers.push(number),
+            None => all.push((value, vec![number])),
         }
     }
-    let names = names(&keys);
-    let mut all: Vec<RunSeries> = keys
+    let newest: Vec<&HistoryRun> =
+        all.iter().map(|(_, numbers)| &runs[numbers[numbers.len() - 1]]).collect();
+    let names = names(&newest);
+    let mut all: Vec<RunSeries> = all
         .into_iter()
-        .zip(of_key)
         .zip(names)
-        .map(|((key, numbers), name)| RunSeries {
-            name,
-            by: key.by,
-            visits: visits_of(runs, &numbers),
-        })
+        .map(|((by, numbers), name)| RunSeries { name, by, visits: visits_of(runs, &numbers) })
         .collect();
     // Values stay in the order in which they first came.
     if by.is_none() {
@@ -147,41 +151,49 @@ pub fn series_of(runs: &[HistoryRun], by: Option<&By>) -> Vec<RunSeries> {
     all
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Key {
-    by: Option<String>,
-    /// Names and values of facts and options.
-    values: Vec<(&'static str, String)>,
-}
+impl HistoryRun {
+    fn described(&self) -> Described<'_> {
+        let RunSummary { id, oscost, asked, tags, .. } = &self.summary;
+        Described { id, oscost, machine: &self.machine, asked, tags }
+    }
 
-impl Key {
-    fn of(run: &HistoryRun, by: Option<&By>) -> Option<Self> {
-        let is_same = |name: &&&'static str| !MARKED.contains(*name);
-        let facts = MACHINE.iter().filter(is_same).chain(&SAME);
-        let facts = facts.map(|name| (*name, fact(&run.machine, name)));
-        let options =
-            OPTIONS.map(|name| (name, run.summary.asked.get(name).cloned().unwrap_or_default()));
-        let by = match by {
-            Some(by) => Some(by.value(run)?),
-            None => None,
-        };
-        let node = (NODE_TAG, run.summary.tags.get(NODE_TAG).cloned().unwrap_or_default());
-        Some(Self { by, values: facts.chain(options).chain([node]).collect() })
+    /// Whether two runs belong to one series.
+    fn is_alike(&self, other: &Self, across_machines: bool) -> bool {
+        let is_same = |name: &&str| self.machine.get(*name) == other.machine.get(*name);
+        OWN.iter().all(is_same)
+            && (across_machines || self.described().nuisances(&other.described()).is_empty())
     }
 }
 
-/// For each key, what distinguishes it from the others.
-fn names(keys: &[Key]) -> Vec<String> {
-    let differs = |nth: usize| keys.windows(2).any(|two| two[0].values[nth] != two[1].values[nth]);
-    let count = keys.first().map_or(0, |key| key.values.len());
-    let differing: Vec<usize> = (0..count).filter(|&nth| differs(nth)).collect();
-    let name = |key: &Key| {
-        let values = differing.iter().map(|&nth| &key.values[nth]);
+/// For each series, by its newest run, what distinguishes it from the others.
+fn names(newest: &[&HistoryRun]) -> Vec<String> {
+    /// Number of facts in a name.
+    const NAMED: usize = 3;
+    let node = format!("tag {NODE_TAG}");
+    let is_nuisance = |(_, role): &&(&str, Role)| *role == Role::Nuisance;
+    let options = OPTIONS.iter().filter(is_nuisance).map(|(option, _)| format!("asked {option}"));
+    let facts = OWN.iter().chain(&NAMING).map(|name| (*name).to_owned());
+    let known: Vec<String> =
+        [node, "oscost".to_owned()].into_iter().chain(facts).chain(options).collect();
+    let value = |run: &HistoryRun, name: &str| match name.split_once(' ') {
+        Some(("tag", key)) => run.summary.tags.get(key).cloned().unwrap_or_default(),
+        Some(("asked", key)) => run.summary.asked.get(key).cloned().unwrap_or_default(),
+        _ if name == "oscost" => run.summary.oscost.clone(),
+        _ => fact(&run.machine, name),
+    };
+    let differs =
+        |name: &&String| newest.windows(2).any(|two| value(two[0], name) != value(two[1], name));
+    let differing: Vec<&String> = known.iter().filter(differs).take(NAMED).collect();
+    let name = |run: &&HistoryRun| {
+        let values = differing.iter().map(|name| (name, value(run, name)));
         let values = values.filter(|(_, value)| !value.is_empty());
-        let words = values.map(|(name, value)| format!("{} {value}", name.replace('_', " ")));
+        let words = values.map(|(name, value)| {
+            let name = name.trim_start_matches("tag ").trim_start_matches("asked ");
+            format!("{} {value}", name.replace('_', " "))
+        });
         words.collect::<Vec<_>>().join(", ")
     };
-    keys.iter().map(name).collect()
+    newest.iter().map(name).collect()
 }
 
 /// Runs with these numbers, in the order of time, in visits: those that began within ten minutes found the machine in one state.

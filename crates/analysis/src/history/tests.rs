@@ -47,9 +47,9 @@ fn alarms(trends: &[Trend], visits: usize, watch: &Watch) -> usize {
 
 fn trends_of(documents: &[Document]) -> Vec<Trend> {
     let (runs, metrics) = stored(documents);
-    let series = series_of(&runs, None);
+    let series = series_of(&runs, None, false);
     assert_eq!(series.len(), 1, "one machine");
-    metrics.iter().filter_map(|metric| Trend::of(metric, &series[0])).collect()
+    metrics.iter().filter_map(|metric| Trend::of(metric, &series[0], 1)).collect()
 }
 
 /// Checks machines that do not change, each over 18 nights: at most 5 % of them have an alarm in any of these nights.
@@ -77,14 +77,14 @@ fn runs_of_another_kernel_are_one_series_and_of_another_build_are_not() {
     documents[3].machine.insert("release".to_owned(), "6.12.4".into());
     documents[4].machine.insert("oscost_build".to_owned(), "other".into());
     let (runs, _) = stored(&documents);
-    let series = series_of(&runs, None);
+    let series = series_of(&runs, None, false);
     let visits: Vec<Vec<Vec<usize>>> = series.iter().map(|series| series.visits.clone()).collect();
     assert_eq!(visits, [vec![vec![4]], vec![vec![0], vec![1], vec![2], vec![3], vec![5]]]);
     assert_eq!(series[0].name, "oscost build other");
     assert!(series[1].has(3) && !series[1].has(4));
     let changed = fact_changes(&runs[2], &runs[3]);
     assert_eq!((changed[0].fact.as_str(), changed[0].after.as_str()), ("release", "6.12.4"));
-    let by = series_of(&runs, Some(&By::Kernel));
+    let by = series_of(&runs, Some(&By::Kernel), false);
     assert_eq!(by.len(), 3, "the kernel splits the first build's runs");
     assert!(By::parse("week").is_err());
     assert_eq!(By::parse("commit"), Ok(By::Tag("commit".to_owned())));
@@ -98,7 +98,7 @@ fn each_node_of_a_fleet_has_its_series() {
         document.run.tags.insert("node".to_owned(), node.to_owned());
     }
     let (runs, _) = stored(&documents);
-    let series = series_of(&runs, None);
+    let series = series_of(&runs, None, false);
     let named: Vec<(&str, &[Vec<usize>])> =
         series.iter().map(|series| (series.name.as_str(), &series.visits[..])).collect();
     assert_eq!(named, [("node a", &[vec![0], vec![2]][..]), ("node b", &[vec![1], vec![3]][..])]);
@@ -146,9 +146,9 @@ fn runs_within_ten_minutes_are_one_visit() {
         document.machine = serde_json::Map::new();
     }
     let (runs, metrics) = stored(&documents);
-    let series = series_of(&runs, None);
+    let series = series_of(&runs, None, false);
     assert_eq!(series[0].visits, [vec![0, 1, 2, 3]]);
-    let trend = Trend::of(&metrics[0], &series[0]).expect("measured");
+    let trend = Trend::of(&metrics[0], &series[0], 1).expect("measured");
     let logs = metrics[0]
         .figures
         .iter()

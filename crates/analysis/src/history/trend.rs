@@ -1,7 +1,7 @@
 //! One metric of a point over the visits of a series: its segments, and the changes between them.
 
-use measure::change_point::{Difference, changes_without_spikes, without_spikes};
-use measure::stats::{Interval, LEVEL, t_quantile};
+use measure::change_point::{Difference, LEAST_SIDE, changes_without_spikes, without_spikes};
+use measure::stats::{Interval, LEVEL, median, t_quantile};
 use results::{Direction, MetricSeries, PointKey, RunFigure};
 
 use super::creep::is_creep;
@@ -9,6 +9,10 @@ use super::series::RunSeries;
 use crate::change::Ratio;
 use crate::next_run::Cause;
 use crate::scale::Scale;
+use crate::spread::grid_step;
+
+/// Least change that is one, as a share: what a program's layout in memory makes of it.
+const LEAST_SHARE: f64 = 5e-3;
 
 /// One metric of one point over a series of runs.
 #[derive(Debug, Clone, PartialEq)]
@@ -92,8 +96,8 @@ pub struct Change {
 }
 
 impl Trend {
-    /// The trend of a metric over the visits of a series; `None` if no visit measured it.
-    pub fn of(metric: &MetricSeries, series: &RunSeries) -> Option<Self> {
+    /// The trend of a metric over the visits of a series, one of so many that are looked at together; `None` if no visit measured it.
+    pub fn of(metric: &MetricSeries, series: &RunSeries, together: usize) -> Option<Self> {
         let figures: Vec<(usize, RunFigure)> = metric.figures.iter().collect();
         let measured = Measured::of(&figures, series);
         let newest = measured.last()?.last;
@@ -148,7 +152,7 @@ impl Trend {
             scale,
             syscalls: newest.syscalls,
         };
-        trend.segment();
+        trend.segment(together);
         Some(trend)
     }
 
@@ -157,11 +161,46 @@ impl Trend {
         self.visits.iter().map(|visit| self.scale.of(visit.figure.median)).collect()
     }
 
-    fn segment(&mut self) {
+    /// Whether there are visits enough for a change to show.
+    pub fn can_show_changes(&self) -> bool {
+        self.visits.len() >= 2 * LEAST_SIDE
+    }
+
+    fn segment(&mut self, together: usize) {
         // Spikes belong to no mean.
         let places = without_spikes(&self.places());
-        let found = changes_without_spikes(&places);
-        let ends: Vec<usize> = std::iter::once(0).chain(found).chain([places.len()]).collect();
+        let mut found = changes_without_spikes(&places, together);
+        loop {
+            self.divide(&places, &found);
+            let size = |change: &Change| change.by.abs();
+            let small = self.changes.iter().filter(|change| !self.is_notable(change));
+            // The parts around the smallest change are one, and its neighbours are judged by that.
+            let least = small.min_by(|one, other| size(one).total_cmp(&size(other)));
+            let Some(at) = least.map(|change| change.at) else { break };
+            found.retain(|&change| change != at);
+        }
+        self.mark_creeps(&places);
+    }
+
+    /// Whether a change is larger than what figures are known to: a share, the step of the clock or the interval of a figure.
+    fn is_notable(&self, change: &Change) -> bool {
+        if let Some(ratio) = change.ratio
+            && (ratio.mid.ln().abs() < LEAST_SHARE || (ratio.low..=ratio.high).contains(&1.0))
+        {
+            return false;
+        }
+        let halves = self.visits.iter().map(|visit| (visit.figure.high - visit.figure.low) / 2.0);
+        let mut halves: Vec<f64> = halves.filter(|half| half.is_finite()).collect();
+        let half = if halves.is_empty() { 0.0 } else { median(&mut halves) };
+        let is_time = self.unit.starts_with("ns");
+        let figures: Vec<f64> = self.visits.iter().map(|visit| visit.figure.median).collect();
+        let step = if is_time { grid_step(&figures) } else { 0.0 };
+        change.by.abs() > step && change.by.abs() >= half
+    }
+
+    fn divide(&mut self, places: &[f64], found: &[usize]) {
+        let ends: Vec<usize> =
+            std::iter::once(0).chain(found.iter().copied()).chain([places.len()]).collect();
         self.segments = ends
             .windows(2)
             .map(|ends| {
@@ -172,8 +211,7 @@ impl Trend {
         let pairs: Vec<[Segment; 2]> =
             self.segments.windows(2).map(|two| [two[0], two[1]]).collect();
         self.changes =
-            pairs.into_iter().map(|[left, right]| self.change(&places, left, right)).collect();
-        self.mark_creeps(&places);
+            pairs.into_iter().map(|[left, right]| self.change(places, left, right)).collect();
     }
 
     fn mean(&self, places: &[f64]) -> Interval {

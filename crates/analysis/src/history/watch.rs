@@ -1,8 +1,8 @@
 //! Whether the newest visit is worse than those before it.
 //!
 //! A visit is judged by the range in which a single visit's figure lies, around the mean of the visits before that were like each
-//! other. A figure beyond both this range and the threshold is suspect; two successive ones, or one that was measured again, are
-//! an alarm. Worse figures never become what later ones are judged by, unless the user accepts them; better ones do, once there
+//! other. A figure beyond both this range and the threshold is suspect; two successive ones, two of which the mean is beyond the
+//! range of such means, or one that was measured again, are an alarm. Worse figures never become what later ones are judged by, unless the user accepts them; better ones do, once there
 //! are two. So an alarm lasts until its cause is mended or accepted.
 
 use measure::stats::t_quantile;
@@ -18,6 +18,10 @@ use crate::scale::Scale;
 const CHANCE: f64 = 0.05;
 /// Number of latest visits whose mean is what the next one is judged by.
 const VISITS_OF_MEAN: usize = 20;
+/// The share of [`CHANCE`] for an alarm by the mean of two visits, neither of which need be suspect.
+const OF_PAIRS: f64 = 0.2;
+/// The least share of their mean by which each of these visits is worse: a spike is no change.
+const EACH_OF_PAIR: f64 = 0.5;
 /// Successive worse visits that are an alarm.
 const FOR_ALARM: usize = 2;
 
@@ -122,7 +126,7 @@ impl Watch {
         let confirmed = again.filter(|_| worse > 0).and_then(|again| match again {
             Again::InTurns(is_worse) => Some(is_worse),
             Again::Figure(figure) => {
-                let placed = self.place(trend, &places, baseline, trend.scale.of(figure))?;
+                let placed = self.place(trend, &places, baseline, trend.scale.of(figure), 1)?;
                 Some(placed.side == Side::Worse)
             }
         });
@@ -154,33 +158,62 @@ impl Watch {
         let baseline = Baseline { from: 0, to: 1, deviation: trend.visits[0].deviation };
         let mut now = Followed { baseline, newest: None, worse: 0 };
         let mut better = 0;
+        // The baseline that the visit before was judged by, and the number of worse visits up to it.
+        let mut before: Option<(Baseline, usize)> = None;
         for (at, visit) in trend.visits.iter().enumerate().skip(1) {
             if accepted.contains(&at) {
                 // What was known of the spread before the change holds after it.
                 let baseline = Baseline { from: at, to: at + 1, ..now.baseline };
                 now = Followed { baseline, newest: None, worse: 0 };
-                better = 0;
+                (better, before) = (0, None);
                 continue;
             }
             let is_newest = at + 1 == places.len();
             let side = match self.is_clearly_within(trend, places, &now.baseline, places[at]) {
                 true if !is_newest => Side::Within,
                 _ => {
-                    now.newest = self.place(trend, places, &now.baseline, places[at]);
+                    now.newest = self.place(trend, places, &now.baseline, places[at], 1);
                     now.newest.map_or(Side::Within, |placed| placed.side)
                 }
             };
+            let judged_by = (now.baseline, now.worse);
             now.worse = if side == Side::Worse { now.worse + 1 } else { 0 };
             better = if side == Side::Better { better + 1 } else { 0 };
             if better >= FOR_ALARM {
                 now.baseline = Baseline { from: at + 1 - better, to: at + 1, ..now.baseline };
                 better = 0;
+            } else if let Some((baseline, worse)) =
+                before.filter(|(before, _)| self.is_worse_pair(trend, places, before, at))
+            {
+                // Neither of the two is part of what later ones are judged by.
+                now.baseline = baseline;
+                now.worse = now.worse.max(worse + 1).max(FOR_ALARM);
+                if is_newest {
+                    now.newest = self.place(trend, places, &now.baseline, places[at], 1);
+                }
             } else if side == Side::Within {
                 now.baseline.to = at + 1;
                 now.baseline.deviation = visit.deviation.or(now.baseline.deviation);
             }
+            before = Some(judged_by);
         }
         now
+    }
+
+    /// Whether a visit and the one before it are together worse than a baseline from before both, though each alone may be within.
+    fn is_worse_pair(&self, trend: &Trend, places: &[f64], baseline: &Baseline, at: usize) -> bool {
+        let mean = baseline.mean(places);
+        let pair = [places[at - 1], places[at]];
+        let middle = (pair[0] + pair[1]) / 2.0;
+        let by = middle - mean;
+        let is_alike = |place: &f64| (place - mean) / by >= EACH_OF_PAIR;
+        // What is decided without a quantile goes first: this is asked of every visit of a history.
+        is_worse(trend.better, by)
+            && as_share(trend.scale, mean, by.abs()) > self.worse_than
+            && pair.iter().all(is_alike)
+            && self
+                .place(trend, places, baseline, middle, 2)
+                .is_some_and(|placed| placed.side == Side::Worse)
     }
 
     /// Whether a figure is certainly within the range or the threshold: a quantile of Student's t is beyond that of the normal
@@ -198,18 +231,20 @@ impl Watch {
         by <= self.normal * deviation || as_share(trend.scale, mean, by) <= self.worse_than
     }
 
-    /// Where a figure lies; `None` without a prediction.
+    /// Where the mean of this number of visits lies; `None` without a prediction.
     fn place(
         &self,
         trend: &Trend,
         places: &[f64],
         baseline: &Baseline,
         place: f64,
+        count: usize,
     ) -> Option<Placed> {
         let (deviation, degrees) = baseline.deviation?;
         let (mean, visits) = (baseline.mean(places), baseline.visits());
-        let t = t_quantile(1.0 - self.chance(), degrees);
-        let half = t * deviation * (1.0 + 1.0 / visits as f64).sqrt();
+        let chance = if count > 1 { OF_PAIRS * self.chance() } else { self.chance() };
+        let t = t_quantile(1.0 - chance, degrees);
+        let half = t * deviation * (1.0 / count as f64 + 1.0 / visits as f64).sqrt();
         let by = place - mean;
         let placed = Placed { mean, by, half, side: Side::Within, visits };
         let is_beyond = by.abs() > half && as_share(trend.scale, mean, by.abs()) > self.worse_than;

@@ -4,7 +4,7 @@ use results::Document;
 
 use super::figures::{Figures, MeasuredTable};
 use super::model::Study;
-use crate::claim::{JudgedClaim, judge};
+use crate::claim::{JudgedClaim, judge_runs};
 
 /// A study with its tables filled and its claims judged by runs, each of one system.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,7 +24,12 @@ pub struct StudyFindings<'a> {
 impl<'a> StudyFindings<'a> {
     /// Fills the tables and judges the claims by these runs.
     pub fn of(study: &'a Study, runs: &'a [Document]) -> Self {
-        let claims = judge(&study.claims_on(runs), runs);
+        Self::of_runs(study, runs, false)
+    }
+
+    /// The same, with `across_machines` also for claims that compare runs of different machines.
+    pub fn of_runs(study: &'a Study, runs: &'a [Document], across_machines: bool) -> Self {
+        let claims = judge_runs(&study.claims_on(runs), runs, across_machines);
         let figures = Figures { study, runs, claims: &claims };
         let tables = study.tables.iter().map(|table| figures.table(table)).collect();
         Self { study, runs, tables, named: study.names_of_runs(runs), claims }

@@ -11,6 +11,7 @@ use super::gate::Gate;
 #[derive(Debug, Args)]
 #[command(mut_arg("undecided", |undecided| undecided.requires("fail_above")))]
 #[command(mut_arg("junit", |junit| junit.requires("fail_above")))]
+#[command(mut_arg("across_machines", |across| across.requires("baseline")))]
 #[command(mut_arg("markdown", |markdown| markdown.requires("baseline")))]
 pub struct Baseline {
     /// Compare with this document, as `export` writes it: `compare` without a store

@@ -10,6 +10,10 @@ pub struct Gate {
     /// What a gate does if something could not be judged: exit code 3, or 0
     #[arg(long, value_name = "EFFECT", value_enum, default_value = "fail")]
     pub undecided: Undecided,
+    /// Judge runs of different machines too, or measured with different options or versions of oscost: what that makes of the
+    /// figures is then part of the verdicts
+    #[arg(long)]
+    pub across_machines: bool,
     /// Also write Markdown, for the summary of a job or a comment on a pull request
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,

@@ -3,7 +3,7 @@
 use analysis::history::By;
 use clap::Args;
 use command::options::StoreArg;
-use command::values::share;
+use command::values::{days, share};
 
 /// `oscost history`.
 #[derive(Debug, Args)]
@@ -29,6 +29,9 @@ pub struct History {
     /// List figures without a change too
     #[arg(long)]
     pub all: bool,
+    /// Take the runs of several machines, or of several ways of measuring, as one series
+    #[arg(long)]
+    pub across_machines: bool,
     /// Accept an event: later figures are judged by those after it
     #[arg(long, value_name = "EVENT", requires = "why", conflicts_with_all = ["by", "json", "all"])]
     pub accept: Option<String>,
@@ -56,7 +59,7 @@ Examples:
   oscost watch syscall --worse-than 2% --confirm --against vm=qemu:vmlinuz-6.12.3")]
 pub struct WatchArgs {
     /// Areas (`lock`), cases (`lock/futex`), patterns (`lock/sysv*`) or points to watch
-    #[arg(value_name = "POINTS", required_unless_present = "all")]
+    #[arg(value_name = "POINTS")]
     pub filters: Vec<String>,
     /// Watch all points
     #[arg(long, conflicts_with = "filters")]
@@ -70,6 +73,12 @@ pub struct WatchArgs {
     /// Compare suspect points, with --confirm, with this system in turns, such as the old kernel in a VM (as `run --on`)
     #[arg(long, value_name = "SYSTEM", requires = "confirm")]
     pub against: Option<String>,
+    /// Exit code 3 if the newest run is older than this, such as 2d: a nightly job that no longer runs is no good night
+    #[arg(long, value_name = "AGE", value_parser = days)]
+    pub max_age: Option<u32>,
+    /// Take the runs of several machines, or of several ways of measuring, as one series
+    #[arg(long)]
+    pub across_machines: bool,
     /// Print the judgements as JSON
     #[arg(long)]
     pub json: bool,

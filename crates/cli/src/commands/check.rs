@@ -7,7 +7,7 @@ mod request;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use analysis::claim::{Claim, ClaimFile, JudgedClaim, absent_systems, check_names, judge};
+use analysis::claim::{Claim, ClaimFile, JudgedClaim, absent_systems, check_names, judge_runs};
 use command::ending::{Ending, Usage};
 use command::measure::{FILTERS, print_announcement};
 use command::options::StoreArg;
@@ -57,7 +57,7 @@ pub fn check(args: &Check) -> anyhow::Result<Ending> {
         None => return Ok(Ending::NotMeasured),
     }
     documents.extend(baseline);
-    let judged = judge(&file.claims, &documents);
+    let judged = judge_runs(&file.claims, &documents, args.gate.across_machines);
     show(&file, &judged, &documents, args)?;
     let absent: Vec<String> = absent_systems(&file.claims, &documents).into_iter().collect();
     if !absent.is_empty() {

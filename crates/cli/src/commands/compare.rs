@@ -3,13 +3,12 @@
 pub mod columns;
 mod shared;
 
-use analysis::{Compared, Frequencies, Settings, cpu_differences, mapped};
+use analysis::{Compared, Frequencies, Settings, also_differs, cpu_differences, mapped, nuisances};
 use command::ending::{Ending, Usage};
 use command::measure::print_announcement;
 use command::output::{page, print, print_json};
 use report::{CompareCell, CompareRow, Comparison, compare_table};
 use results::{CaseResult, Document, Interval};
-use runner::also_differs;
 use serde_json::{Value, json};
 use shared::{cell, compared_cell, ending, find_merged, floor_lines, keep_only, pairs, words};
 pub use shared::{find, is_document};
@@ -30,7 +29,11 @@ pub fn compare(args: &Compare) -> anyhow::Result<Ending> {
     }
     keep_only(&args.only, &mut all)?;
     let (base, news) = all.split_first().expect("a base");
-    let settings = Settings { margin: args.margin, ..Settings::default() };
+    let settings = Settings {
+        margin: args.margin,
+        across_machines: args.gate.across_machines,
+        ..Settings::default()
+    };
     let compared = compare_runs(base, news, &settings);
     let mut comparison = comparison(base, news, &compared, &settings);
     comparison.all = args.all;
@@ -63,7 +66,8 @@ pub fn compare_with(mut base: Document, run: Document, args: &Run) -> anyhow::Re
     base.results.retain(is_measured);
     let all = [base, run];
     let [base, run] = &all;
-    let settings = Settings::default();
+    let settings =
+        Settings { across_machines: args.baseline.gate.across_machines, ..Settings::default() };
     let compared = compare_runs(base, std::slice::from_ref(run), &settings);
     let comparison = comparison(base, std::slice::from_ref(run), &compared, &settings);
     let is_json = args.output.json;
@@ -102,18 +106,24 @@ pub(super) fn comparison(
         columns: runs.iter().map(|(name, _)| name.clone()).collect(),
         runs,
         also_differs: also_differs(&all),
-        facts: facts_of(base, news, compared),
+        facts: facts_of(base, news, compared, settings),
         all: false,
         noise_floor: floor_lines(compared, all.iter().copied(), settings),
         rows: rows(compared),
     }
 }
 
-/// One or two lines for each run: the core's frequency, and the metrics that were compared in cycles.
-fn facts_of(base: &Document, news: &[Document], compared: &[Vec<Compared>]) -> Vec<String> {
+/// A few lines for each run: whether it is of another machine, the core's frequency, and the metrics that were compared in cycles.
+fn facts_of(
+    base: &Document,
+    news: &[Document],
+    compared: &[Vec<Compared>],
+    settings: &Settings,
+) -> Vec<String> {
     let mut lines = Vec::new();
     for (number, (new, rows)) in (1..).zip(news.iter().zip(compared)) {
         let name = if news.len() == 1 { "new".to_owned() } else { format!("new {number}") };
+        lines.extend(settings.announcement(base, new, &name));
         lines.extend(frequency_line(&Frequencies::of(base, new), &name));
         lines.extend(unit_line(base, new, rows, &name));
     }
@@ -220,6 +230,7 @@ fn compare_json(base: &Document, news: &[Document], compared: &[Vec<Compared>]) 
         json!({
             "new": new.run.id,
             "also_differs": also_differs(&[base, new]),
+            "another_machine": !nuisances(base, new, &[]).is_empty(),
             "core_clock_ghz": {
                 "base": base.run.core_clock_ghz,
                 "new": new.run.core_clock_ghz,

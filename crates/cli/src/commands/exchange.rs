@@ -10,7 +10,7 @@ use command::options::replace;
 use command::output::{note, print_document};
 use command::store::{store_to_read, store_to_write};
 use results::{
-    CaseResult, Document, Extent, Imported, Store, ToolFormat, parse_document, to_otava,
+    CaseResult, Document, Extent, Imported, Outcome, Store, ToolFormat, parse_document, to_otava,
 };
 
 use crate::args::{Export, Format, Import};
@@ -26,7 +26,14 @@ pub fn export(args: &Export) -> anyhow::Result<Ending> {
         Format::Otava => return export_for_otava(&store, &id, args),
         Format::Text(text) => {
             let document = chosen(store.document(&id)?, text.extent, args)?;
-            (text.write)(&document).into_bytes()
+            let written = (text.write)(&document);
+            if written.trim() == "[]" {
+                let (all, format) = (document.results.len(), text.name);
+                note(&format!(
+                    "run {id} has no figure for {format} among its {all} results: the list is empty"
+                ));
+            }
+            written.into_bytes()
         }
         Format::Workbook => report::workbook(&chosen(store.document(&id)?, Extent::All, args)?)?,
     };
@@ -102,10 +109,17 @@ fn export_for_otava(store: &Store, id: &str, args: &Export) -> anyhow::Result<En
 
 /// Adds a document, or the results of another tool, to the store.
 pub fn import(args: &Import) -> anyhow::Result<Ending> {
-    let document = match args.from {
+    let (document, left_out) = match args.from {
         Some(tool) => read_of_tool(tool, &args.file)?,
-        None => read_document(&args.file).map_err(with_hint)?,
+        None => (read_document(&args.file).map_err(with_hint)?, Vec::new()),
     };
+    if document.run.is_ahead_of(seconds_now()) {
+        let started = &document.run.started;
+        let why = format!(
+            "the run is dated {started}, more than a day ahead of this clock: it would be the newest night until then"
+        );
+        return Err(Usage(why).into());
+    }
     let mut store = store_to_write(&args.store)?;
     let id = &document.run.id;
     // The file of another tool may have another time each time it is copied.
@@ -115,10 +129,52 @@ pub fn import(args: &Import) -> anyhow::Result<Ending> {
         return Ok(Ending::Done);
     }
     match store.import(&document)? {
-        Imported::Added => note(&format!("run {id} is imported")),
+        Imported::Added => note(&format!("run {id} is imported{}", without_figures(&document))),
         Imported::AlreadyThere => note(&format!("run {id} is already in the store, unchanged")),
     }
+    if !left_out.is_empty() {
+        let entries = match left_out.len() {
+            1 => "1 entry that is".to_owned(),
+            count => format!("{count} entries that are"),
+        };
+        note(&format!("left out: {entries} no benchmark: {}", named(left_out)));
+    }
     Ok(Ending::Done)
+}
+
+/// How many points have no figure, which, and why; empty if all have one.
+fn without_figures(document: &Document) -> String {
+    let without = document.results.iter().filter(|result| result.outcome != Outcome::Measured);
+    let names: Vec<String> = without
+        .map(|result| {
+            let reason = result.reason.as_deref().unwrap_or_default();
+            format!("{} ({}: {reason})", result.label(), result.outcome.word())
+        })
+        .collect();
+    match names.len() {
+        0 => String::new(),
+        count => {
+            let all = document.results.len();
+            format!("; {count} of {all} results have no figure: {}", named(names))
+        }
+    }
+}
+
+/// The first few names, and the number of the others.
+fn named(mut names: Vec<String>) -> String {
+    const NAMED: usize = 6;
+    let more = names.len().saturating_sub(NAMED);
+    names.truncate(NAMED);
+    if more > 0 {
+        names.push(format!("{more} more"));
+    }
+    names.join(", ")
+}
+
+/// This machine's clock, in seconds since 1970.
+pub fn seconds_now() -> f64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0.0, |since| since.as_secs_f64())
 }
 
 /// The error, with advice if the file is no document of oscost.
@@ -130,8 +186,8 @@ fn with_hint(error: anyhow::Error) -> anyhow::Error {
     }
 }
 
-/// Reads the results of another tool.
-fn read_of_tool(tool: &ToolFormat, path: &Path) -> anyhow::Result<Document> {
+/// Reads the results of another tool, and the names of what is left out.
+fn read_of_tool(tool: &ToolFormat, path: &Path) -> anyhow::Result<(Document, Vec<String>)> {
     let name = path.display();
     let (is_folder, from) = (path.is_dir(), tool.name);
     match (tool.is_folder(), is_folder) {

@@ -34,6 +34,8 @@ pub struct Tally {
     reasons: Vec<&'static str>,
     /// Number of those that had nothing to be compared with.
     alone: usize,
+    /// Number of those without a verdict that are good because they are certainly within the limit.
+    within: usize,
 }
 
 impl Tally {
@@ -46,7 +48,7 @@ impl Tally {
         for row in rows {
             tally.count += 1;
             match is_good(row, limit) {
-                Some(true) => {}
+                Some(true) => tally.within += usize::from(!row.verdict.is_decided()),
                 Some(false) => tally.failed.push(row.point.to_string()),
                 None => {
                     tally.alone += usize::from(row.verdict == Verdict::NotComparable);
@@ -74,7 +76,7 @@ impl Tally {
 
     fn new(things: &'static str, good: String, bad: String) -> Self {
         let (failed, open, reasons) = (Vec::new(), Vec::new(), Vec::new());
-        Self { things, count: 0, good, bad, failed, open, reasons, alone: 0 }
+        Self { things, count: 0, good, bad, failed, open, reasons, alone: 0, within: 0 }
     }
 
     fn leave_open(&mut self, group: &str, reason: &'static str) {
@@ -106,7 +108,7 @@ impl Tally {
 
     /// The last line.
     pub fn line(&self) -> String {
-        let Self { things, count, good, bad, failed, open, reasons, alone: _ } = self;
+        let Self { things, count, good, bad, failed, open, reasons, alone: _, within } = self;
         let mut parts = Vec::new();
         if !failed.is_empty() {
             parts.push(format!("{} of {count} {bad}: {}", failed.len(), counted(failed)));
@@ -122,6 +124,9 @@ impl Tally {
                 1 => format!("1 {} judged{good}", things.trim_end_matches('s')),
                 _ => format!("all {count} {things} judged{good}"),
             });
+            if *within > 0 {
+                parts.push(format!("{within} without a verdict, but certainly within the limit"));
+            }
         }
         parts.join("; ")
     }
@@ -227,7 +232,7 @@ fn is_good(row: &Compared, limit: Option<f64>) -> Option<bool> {
     let is_small = row.worse_at_most.is_some_and(|worse| worse <= limit);
     match row.verdict {
         Verdict::CannotTell => is_small.then_some(true),
-        Verdict::NotComparable | Verdict::Emulated => None,
+        Verdict::NotComparable | Verdict::Emulated | Verdict::AnotherMachine => None,
         verdict if !verdict.is_loss() => Some(true),
         _ if certainly_worse_by(row) > limit => Some(false),
         // A figure without a ratio, such as a share that was 0, is worse by an unknown share.
@@ -245,7 +250,7 @@ fn reason(row: &Compared) -> &'static str {
     match row.verdict {
         Verdict::NotComparable => "no pair",
         Verdict::CannotTell => "cannot tell",
-        Verdict::Emulated => "emulated",
+        Verdict::Emulated | Verdict::AnotherMachine => row.verdict.word(),
         _ => "perhaps above the limit",
     }
 }
@@ -311,7 +316,7 @@ mod tests {
                 &[good.clone(), small.clone()][..],
                 Ending::Done,
                 Ending::Done,
-                "all 2 rows judged, none worse by more than 5 %",
+                "all 2 rows judged, none worse by more than 5 %; 1 without a verdict, but certainly within the limit",
             ),
             (
                 &[good.clone(), open.clone(), perhaps],

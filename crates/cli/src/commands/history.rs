@@ -11,9 +11,10 @@ use command::store::{store_to_read, store_to_write};
 use jiff::Timestamp;
 use rayon::prelude::*;
 use report::{HistoryOfSeries, history_html, history_plot, history_text};
-use results::{MetricSeries, Store};
+use results::{MACHINE_ID, MetricSeries, Store, is_ahead};
 use serde_json::{Value, json};
 
+use super::exchange::seconds_now;
 use crate::args::History;
 
 /// Shows the history, or accepts an event.
@@ -23,7 +24,8 @@ pub fn history(args: &History) -> anyhow::Result<Ending> {
     }
     let store = store_to_read(&args.store)?;
     let runs = runs_of(&store)?;
-    let series = series_of(&runs, args.by.as_ref());
+    let mut series = series_of(&runs, args.by.as_ref(), args.across_machines);
+    own_last(&mut series, &runs, &store)?;
     let histories = told_of(&store, &runs, &series, &args.filters)?;
     if args.json {
         let all: Vec<Value> = histories.iter().map(|told| told.json(&runs)).collect();
@@ -59,7 +61,8 @@ pub fn history_page(
 ) -> anyhow::Result<String> {
     let store = store_to_read(store)?;
     let runs = runs_of(&store)?;
-    let mut series = series_of(&runs, by);
+    let mut series = series_of(&runs, by, false);
+    own_last(&mut series, &runs, &store)?;
     if by.is_none() {
         series.reverse();
     }
@@ -107,8 +110,10 @@ impl<'a> Told<'a> {
         metrics: &[MetricSeries],
         accepted: &BTreeMap<String, String>,
     ) -> Self {
-        let trends: Vec<Trend> =
-            metrics.par_iter().filter_map(|metric| Trend::of(metric, series)).collect();
+        let trends: Vec<Trend> = metrics
+            .par_iter()
+            .filter_map(|metric| Trend::of(metric, series, metrics.len()))
+            .collect();
         let events = events(&trends, series, runs, accepted);
         Self { series, trends, events }
     }
@@ -130,6 +135,7 @@ impl<'a> Told<'a> {
                 "unit": trend.unit,
                 "better": trend.better,
                 "cause": trend.cause.to_string(),
+                "judged": trend.can_show_changes(),
                 "visits": trend.visits.iter().map(|visit| json!({
                     "visit": visit.number,
                     "figure": visit.figure,
@@ -182,7 +188,28 @@ impl<'a> Told<'a> {
     }
 }
 
-/// All finished runs, in the order of time.
+/// Puts the newest series of the machine that the store means by `last` at the end.
+///
+/// # Errors
+/// If the store cannot be read.
+pub fn own_last(
+    series: &mut [RunSeries],
+    runs: &[HistoryRun],
+    store: &Store,
+) -> anyhow::Result<()> {
+    let Some(machine) = store.machine_meant()? else { return Ok(()) };
+    let is_own = |one: &RunSeries| {
+        let newest = one.visits.last().and_then(|visit| visit.last());
+        newest
+            .is_some_and(|&run| runs[run].machine.get(MACHINE_ID) == Some(&machine.as_str().into()))
+    };
+    if let Some(own) = series.iter().rposition(|one| one.by.is_none() && is_own(one)) {
+        series[own..].rotate_left(1);
+    }
+    Ok(())
+}
+
+/// All finished runs, in the order of time, without those that are dated more than a day ahead.
 ///
 /// # Errors
 /// If there are none, or the store cannot be read.
@@ -192,6 +219,13 @@ pub fn runs_of(store: &Store) -> anyhow::Result<Vec<HistoryRun>> {
         .into_iter()
         .map(|(summary, machine)| HistoryRun { began: summary.started_seconds(), summary, machine })
         .collect();
+    let now = seconds_now();
+    let (ahead, runs): (Vec<_>, Vec<_>) =
+        runs.into_iter().partition(|run| is_ahead(run.began, now));
+    for run in &ahead {
+        let (id, started) = (&run.summary.id, &run.summary.started);
+        note(&format!("run {id} is dated {started}, more than a day ahead: it is ignored"));
+    }
     match runs.is_empty() {
         true => Err(Usage("no run in the store is finished and has results".to_owned()).into()),
         false => Ok(runs),
@@ -237,7 +271,7 @@ fn accept(args: &History, event: &str) -> anyhow::Result<Ending> {
     }
     let mut store = store_to_write(&args.store)?;
     let runs = runs_of(&store)?;
-    let series = series_of(&runs, None);
+    let series = series_of(&runs, None, false);
     let told = told_of(&store, &runs, &series, &[])?;
     let known: Vec<String> =
         told.into_iter().flat_map(|told| told.events).map(|event| event.id).collect();

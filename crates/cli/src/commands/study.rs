@@ -87,7 +87,7 @@ fn repeat(name: &str, args: &Args) -> anyhow::Result<Ending> {
             (of_runs(name, &text, asked, &runs)?, runs)
         }
     };
-    let findings = StudyFindings::of(&study, &runs);
+    let findings = StudyFindings::of_runs(&study, &runs, args.gate.across_machines);
     match args.json {
         true => print_json(&json::study(&findings))?,
         false => {

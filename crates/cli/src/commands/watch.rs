@@ -3,9 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 
-use analysis::history::{
-    Again, CONFIRMS, HistoryRun, RunSeries, State, Trend, Watch, Watched, series_of,
-};
+use analysis::history::{Again, HistoryRun, RunSeries, State, Trend, Watch, Watched, series_of};
 use analysis::{Settings, Verdict, compare};
 use command::ending::{Ending, Usage};
 use command::interrupt::stop_on_interrupt;
@@ -13,23 +11,31 @@ use command::output::{note, page, print, print_json};
 use command::store::{store_to_read, store_to_write};
 use rayon::prelude::*;
 use report::{WatchPage, watch_text};
-use results::{Document, PointKey, Store};
+use results::{CONFIRMS, Document, PointKey, Store};
 use runner::Options;
 use serde_json::{Value, json};
 
 use super::again::{alone, asked_for, options_for};
-use super::history::{Told, metrics_of, runs_of};
+use super::exchange::seconds_now;
+use super::history::{Told, metrics_of, own_last, runs_of};
 use super::on::{measure_on, systems_of};
 use crate::args::{OnSystems, WatchArgs};
 
+const DAY: f64 = 86_400.0;
+
 /// Judges the newest run.
 pub fn watch(args: &WatchArgs) -> anyhow::Result<Ending> {
+    if args.filters.is_empty() && !args.all {
+        let why = "name what to watch, such as `oscost watch syscall`, or --all for all points";
+        return Err(Usage(why.to_owned()).into());
+    }
     let store = match args.confirm {
         true => store_to_write(&args.store)?,
         false => store_to_read(&args.store)?,
     };
     let runs = runs_of(&store)?;
-    let all_series = series_of(&runs, None);
+    let mut all_series = series_of(&runs, None, args.across_machines);
+    own_last(&mut all_series, &runs, &store)?;
     let newest = all_series.last().ok_or_else(|| Usage("no run to judge".to_owned()))?;
     let metrics = metrics_of(&store, &runs, &args.filters)?;
     let told = Told::of(newest, &runs, &metrics, &store.accepted_events()?);
@@ -60,10 +66,18 @@ pub fn watch(args: &WatchArgs) -> anyhow::Result<Ending> {
         found = judge(&again);
     }
     found.sort_by_key(|watched| (watched.state, watched.trend));
-    let shown = WatchPage { history: told.page(&runs), watch, watched: &found };
+    let now = seconds_now();
+    let shown = WatchPage { history: told.page(&runs), watch, watched: &found, now };
     match args.json {
         true => print_json(&document(&shown, &runs))?,
         false => print(&watch_text(&shown, &page()))?,
+    }
+    let age = shown.age().unwrap_or_default();
+    if let Some(days) = args.max_age.filter(|&days| age > f64::from(days) * DAY) {
+        note(&format!(
+            "the newest run is older than {days} days (--max-age): nothing new to judge"
+        ));
+        return Ok(Ending::NotMeasured);
     }
     let any = |state: State| found.iter().any(|watched| watched.state == state);
     Ok(match found.iter().all(|watched| watched.state == State::Unknown) {
@@ -178,6 +192,9 @@ fn document(page: &WatchPage, runs: &[HistoryRun]) -> Value {
     json!({
         "schema": 1,
         "run": newest.map(|&run| runs[run].summary.id.clone()),
+        "started": newest.map(|&run| runs[run].summary.started.clone()),
+        "age_days": page.age().map(|age| age / DAY),
+        "days_since_the_visit_before": page.gap().map(|gap| gap / DAY),
         "worse_than": page.watch.worse_than,
         "figures": rows.collect::<Vec<_>>(),
     })

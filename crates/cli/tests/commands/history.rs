@@ -87,7 +87,7 @@ fn a_first_run_cannot_be_judged() {
     let mut nights = Nights::new(&bench);
     nights.run(GOOD);
     bench.oscost("watch --all").with(3).says(&["4 without a prediction"]);
-    bench.oscost("watch").complains(&["POINTS"]);
+    bench.oscost("watch").complains(&["name what to watch"]);
 }
 
 #[test]

@@ -10,6 +10,8 @@ mod concurrency;
 #[cfg(target_os = "linux")]
 mod counts;
 #[cfg(target_os = "linux")]
+mod decisions;
+#[cfg(target_os = "linux")]
 mod faults;
 mod file_phases;
 #[cfg(target_os = "linux")]

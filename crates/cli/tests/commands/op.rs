@@ -102,8 +102,13 @@ fn two_builds_of_a_function_are_compared() {
     let same = [library(100)];
     let other = bench.path("other.so");
     std::fs::copy(&same[0], &other).expect("a copy");
-    let both = run(&bench, &[same[0].clone(), other], "").with(2);
-    both.complains(&["both named \"spin\"", "two runs"]);
+    let both = run(&bench, &[same[0].clone(), other], "").with(0).json();
+    for file in ["spin.so", "other.so"] {
+        let of_file = named(&both, &format!("spin of {file}"));
+        assert_eq!(of_file["outcome"], "measured", "{of_file}");
+    }
+    let twice = run(&bench, &[same[0].clone(), same[0].clone()], "").with(2);
+    twice.complains(&["is given twice"]);
 }
 
 #[test]

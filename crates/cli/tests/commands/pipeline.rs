@@ -56,6 +56,16 @@ fn a_run_is_compared_with_a_document() {
     let first = markdown.lines().next().unwrap();
     assert!(first.contains("2 of 2 worse by more than 20 %"), "{first}");
     assert!(markdown.contains("| `syscall/getppid` |"), "{markdown}");
+    // The same from another machine says nothing of this one's change, unless one asks for it.
+    let mut document: Value = serde_json::from_str(&bench.text("base.json")).unwrap();
+    document["machine"]["cpus"] = 64.into();
+    document["machine"]["cpu_model"] = 999.into();
+    bench.write("base.json", &document.to_string());
+    for (more, code) in [("", 3), ("--undecided pass", 0), ("--across-machines", 1)] {
+        let gate = format!("--baseline base.json --fail-above 20% {more}");
+        let said = bench.oscost(&format!("{MEASURED} {gate}")).with(code);
+        said.says(&["ANOTHER MACHINE (cpu_model, cpus)"]);
+    }
     // Without a limit there is no gate.
     bench.oscost(&format!("{MEASURED} --baseline base.json --markdown s.md")).ended();
     // What cannot be read is said before anything is measured.

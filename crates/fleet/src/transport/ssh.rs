@@ -108,7 +108,7 @@ impl Transport for Ssh {
     fn failure(&self, node: &str, _grant: &str, ended: &Ended) -> Failure {
         let said = last_lines(&ended.errors);
         match ended.code {
-            Some(OF_SSH) => of_ssh(node, &ended.errors),
+            Some(OF_SSH) => of_ssh(&self.command, node, &ended.errors),
             None => {
                 Failure::passing(format!("a signal ended ssh: {said}"), "fleet resume tries again")
             }
@@ -126,8 +126,10 @@ impl Transport for Ssh {
 }
 
 /// The failure that OpenSSH reports with these messages (ssh(1), and strerror(3) of connect(2)).
-fn of_ssh(node: &str, errors: &str) -> Failure {
+fn of_ssh(command: &[String], node: &str, errors: &str) -> Failure {
     let said = last_lines(errors);
+    let words = command.iter().map(String::as_str).chain([node]);
+    let ssh = shlex::try_join(words).unwrap_or_else(|_| format!("ssh {node}"));
     let is = |words: &[&str]| words.iter().any(|word| errors.contains(word));
     if is(&["IDENTIFICATION HAS CHANGED"]) {
         return Failure::lasting(
@@ -138,7 +140,7 @@ fn of_ssh(node: &str, errors: &str) -> Failure {
     if is(&["Host key verification failed", "key is known for"]) {
         return Failure::lasting(
             "no host key is known for this host",
-            format!("compare and accept its key once: ssh {node}"),
+            format!("compare and accept its key once: {ssh}"),
         );
     }
     if is(&["Permission denied ("]) {
@@ -158,12 +160,12 @@ fn of_ssh(node: &str, errors: &str) -> Failure {
     ]) {
         return Failure::passing(
             format!("the host does not answer: {said}"),
-            format!("look whether it is up: ssh {node} true"),
+            format!("look whether it is up: {ssh} true"),
         );
     }
     Failure::passing(
         format!("ssh has no connection: {said}"),
-        format!("look at the host and the network: ssh {node} true"),
+        format!("look at the host and the network: {ssh} true"),
     )
 }
 
@@ -194,7 +196,8 @@ mod tests {
             ),
             ("ssh: Could not resolve hostname a: Name or service not known\n", "resolve", false),
         ] {
-            let failure = of_ssh("a", errors);
+            let failure =
+                of_ssh(&["ssh".to_owned(), "-F".to_owned(), "my file".to_owned()], "a", errors);
             assert!(failure.reason.contains(reason), "{failure:?}");
             assert_eq!(failure.again, again, "{failure:?}");
         }

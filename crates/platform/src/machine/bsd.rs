@@ -1,7 +1,7 @@
 //! FreeBSD and macOS: sysctl by name, a few system calls, and CPUID.
 
 use super::cpuid;
-use super::facts::Findings;
+use super::facts::{Findings, hashed_id};
 use crate::format::resource_limit;
 use std::ffi::CString;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -82,6 +82,8 @@ fn find_system(findings: &mut Findings) {
     findings.set("release", text("kern.osrelease"));
     findings.set("build", text("kern.version"));
     findings.set("arch", text("hw.machine"));
+    // macOS has an id of the hardware only, which takes a framework to read.
+    findings.set("machine_id", hashed_id(text("kern.hostuuid")));
     findings.set("congestion_control", text("net.inet.tcp.cc.algorithm"));
     // SAFETY: geteuid takes nothing and cannot fail.
     let user = unsafe { libc::geteuid() };

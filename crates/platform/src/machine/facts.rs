@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use serde::Serialize;
+use sha2::{Digest, Sha256};
 use strum::{IntoStaticStr, VariantArray};
 
 use crate::format::{duration, size};
+use Role::{Nuisance, State, Subject};
 
 /// The separator between vulnerabilities in the fact `mitigations`: the kernel's text about each contains commas and
 /// semicolons.
@@ -22,9 +25,20 @@ pub struct Fact {
     pub value: Value,
     /// The group in which the fact is shown.
     pub group: Group,
-    /// Whether two runs that differ in the fact are comparable only with a warning. Runs are compared by [`Fact::shown`],
-    /// which is rounded.
-    pub compared: bool,
+    /// What a difference in it means.
+    pub role: Role,
+}
+
+/// What it means for two runs that they differ in a fact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// Another machine, or another way of measuring: figures differ by it, and nobody asked about it.
+    Nuisance,
+    /// What runs are compared for: a kernel, a setting, a sandbox.
+    Subject,
+    /// Nothing: it changes by itself, or other facts say the same.
+    State,
 }
 
 impl Fact {
@@ -110,82 +124,101 @@ impl Group {
     }
 }
 
-/// All facts: key, label, group, and whether runs that differ in it are comparable only with a warning.
-pub(super) const FACTS: &[(&str, &str, Group, bool)] = &[
-    ("os", "Operating system", Group::System, true),
-    ("release", "Kernel release", Group::System, true),
-    ("build", "Kernel build", Group::System, true),
-    ("kernel_command_line", "Kernel command line", Group::System, true),
-    ("preempt", "Kernel preemption", Group::System, true),
-    ("tick_hz", "Timer ticks per second", Group::System, true),
-    ("lsm", "Security modules", Group::System, true),
-    ("audit", "Audit", Group::System, true),
-    ("conntrack", "Connection tracking", Group::System, true),
-    ("congestion_control", "TCP congestion control", Group::System, true),
-    ("distribution", "Distribution", Group::System, true),
-    ("libc", "C library", Group::System, true),
-    ("allocator", "Allocator (malloc)", Group::System, true),
-    ("arch", "Architecture", Group::System, true),
-    ("hardware", "Hardware", Group::System, true),
-    ("hypervisor", "Hypervisor", Group::System, true),
-    ("compat", "Compatibility layer", Group::System, true),
-    ("host_kernel", "Kernel under that", Group::System, true),
-    ("container", "Container", Group::System, true),
-    ("seccomp", "System call filter", Group::System, true),
-    ("privileges", "Privileges", Group::System, true),
-    ("cpu", "Model", Group::Cpu, true),
-    ("cpu_vendor", "Vendor", Group::Cpu, true),
-    ("cpu_family", "Family", Group::Cpu, true),
-    ("cpu_model", "Model number", Group::Cpu, true),
-    ("cpu_stepping", "Stepping", Group::Cpu, true),
-    ("cpu_flags", "Instruction sets", Group::Cpu, true),
-    // This fact sums up the caches below, each of which is compared.
-    ("cpu_caches", "Caches", Group::Cpu, false),
-    ("core_types", "Core types", Group::Cpu, true),
-    ("microcode", "Microcode", Group::Cpu, true),
-    ("cpus", "Usable CPUs", Group::Cpu, true),
-    ("cpus_online", "Online CPUs", Group::Cpu, true),
-    ("cores", "Cores", Group::Cpu, true),
-    ("smt", "Hardware threads", Group::Cpu, true),
-    ("threads_per_core", "Threads per core", Group::Cpu, true),
-    ("numa_nodes", "NUMA nodes", Group::Cpu, true),
-    ("affinity", "Allowed CPUs", Group::Cpu, true),
-    ("cache_l1d", "L1 data cache", Group::Cpu, true),
-    ("cache_l1i", "L1 instruction cache", Group::Cpu, true),
-    ("cache_l2", "L2 cache", Group::Cpu, true),
-    ("cache_l3", "L3 cache", Group::Cpu, true),
-    ("governor", "Frequency governor", Group::Cpu, true),
-    ("turbo", "Turbo", Group::Cpu, true),
-    ("mitigations", "Mitigations", Group::Cpu, true),
-    ("clock_source", "Clock source", Group::Clock, true),
-    ("clock_sources", "Clock sources", Group::Clock, true),
-    ("tsc", "Time stamp counter", Group::Clock, true),
-    ("tsc_khz", "TSC frequency (kHz)", Group::Clock, true),
-    ("memory_bytes", "Memory", Group::Memory, true),
-    ("swap_bytes", "Swap", Group::Memory, true),
-    ("page_size_bytes", "Page size", Group::Memory, true),
-    ("thp", "Transparent huge pages", Group::Memory, true),
-    ("huge_pages", "Huge pages", Group::Memory, true),
-    ("cgroup_cpu", "CPU limit", Group::Limits, true),
-    ("cgroup_memory", "Memory limit", Group::Limits, true),
-    ("open_files", "Open files (soft/hard)", Group::Limits, true),
-    ("processes", "Processes (soft/hard)", Group::Limits, true),
-    ("locked_memory", "Locked memory (soft/hard)", Group::Limits, true),
-    ("pid_max", "Highest process id", Group::Limits, true),
-    ("threads_max", "Threads, all processes", Group::Limits, true),
-    ("max_map_count", "Mappings per process", Group::Limits, true),
-    ("somaxconn", "Listen backlog", Group::Limits, true),
-    ("syn_backlog", "Half-open connections", Group::Limits, true),
-    ("local_ports", "Local ports", Group::Limits, true),
-    ("perf_event_paranoid", "perf_event_paranoid", Group::Limits, true),
-    ("io_uring_disabled", "io_uring_disabled", Group::Limits, true),
-    ("ptrace_scope", "ptrace_scope", Group::Limits, true),
-    ("memory_available_bytes", "Memory available", Group::State, false),
-    ("load", "Load (1, 5, 15 min)", Group::State, false),
-    ("uptime_seconds", "Uptime", Group::State, false),
-    ("steal", "Time stolen since boot", Group::State, false),
-    ("conntrack_count", "Connections tracked", Group::State, false),
+/// All facts: key, label, group and role.
+pub(super) const FACTS: &[(&str, &str, Group, Role)] = &[
+    ("os", "Operating system", Group::System, Subject),
+    ("release", "Kernel release", Group::System, Subject),
+    ("build", "Kernel build", Group::System, Subject),
+    ("kernel_command_line", "Kernel command line", Group::System, Subject),
+    ("preempt", "Kernel preemption", Group::System, Subject),
+    ("tick_hz", "Timer ticks per second", Group::System, Subject),
+    ("lsm", "Security modules", Group::System, Subject),
+    ("audit", "Audit", Group::System, Subject),
+    ("conntrack", "Connection tracking", Group::System, Subject),
+    ("congestion_control", "TCP congestion control", Group::System, Subject),
+    ("distribution", "Distribution", Group::System, Subject),
+    ("libc", "C library", Group::System, Subject),
+    ("allocator", "Allocator (malloc)", Group::System, Subject),
+    ("arch", "Architecture", Group::System, Nuisance),
+    ("machine_id", "Machine (hash of its id)", Group::System, Nuisance),
+    ("hardware", "Hardware", Group::System, Nuisance),
+    ("hypervisor", "Hypervisor", Group::System, Nuisance),
+    ("compat", "Compatibility layer", Group::System, Subject),
+    ("host_kernel", "Kernel under that", Group::System, Subject),
+    ("container", "Container", Group::System, Subject),
+    ("seccomp", "System call filter", Group::System, Subject),
+    ("privileges", "Privileges", Group::System, Subject),
+    ("cpu", "Model", Group::Cpu, Nuisance),
+    ("cpu_vendor", "Vendor", Group::Cpu, Nuisance),
+    ("cpu_family", "Family", Group::Cpu, Nuisance),
+    ("cpu_model", "Model number", Group::Cpu, Nuisance),
+    ("cpu_stepping", "Stepping", Group::Cpu, Nuisance),
+    ("cpu_flags", "Instruction sets", Group::Cpu, Nuisance),
+    // This fact sums up the caches below, each of which has a role.
+    ("cpu_caches", "Caches", Group::Cpu, State),
+    ("core_types", "Core types", Group::Cpu, Nuisance),
+    ("microcode", "Microcode", Group::Cpu, Subject),
+    ("cpus", "Usable CPUs", Group::Cpu, Nuisance),
+    ("cpus_online", "Online CPUs", Group::Cpu, Nuisance),
+    ("cores", "Cores", Group::Cpu, Nuisance),
+    ("smt", "Hardware threads", Group::Cpu, Subject),
+    ("threads_per_core", "Threads per core", Group::Cpu, Nuisance),
+    ("numa_nodes", "NUMA nodes", Group::Cpu, Nuisance),
+    ("affinity", "Allowed CPUs", Group::Cpu, Nuisance),
+    ("cache_l1d", "L1 data cache", Group::Cpu, Nuisance),
+    ("cache_l1i", "L1 instruction cache", Group::Cpu, Nuisance),
+    ("cache_l2", "L2 cache", Group::Cpu, Nuisance),
+    ("cache_l3", "L3 cache", Group::Cpu, Nuisance),
+    ("governor", "Frequency governor", Group::Cpu, Subject),
+    ("turbo", "Turbo", Group::Cpu, Subject),
+    ("mitigations", "Mitigations", Group::Cpu, Subject),
+    ("clock_source", "Clock source", Group::Clock, Subject),
+    ("clock_sources", "Clock sources", Group::Clock, Subject),
+    ("tsc", "Time stamp counter", Group::Clock, Nuisance),
+    ("tsc_khz", "TSC frequency (kHz)", Group::Clock, Nuisance),
+    ("memory_bytes", "Memory", Group::Memory, Nuisance),
+    ("swap_bytes", "Swap", Group::Memory, Subject),
+    ("page_size_bytes", "Page size", Group::Memory, Subject),
+    ("thp", "Transparent huge pages", Group::Memory, Subject),
+    ("huge_pages", "Huge pages", Group::Memory, Subject),
+    ("cgroup_cpu", "CPU limit", Group::Limits, Subject),
+    ("cgroup_memory", "Memory limit", Group::Limits, Subject),
+    ("open_files", "Open files (soft/hard)", Group::Limits, Subject),
+    ("processes", "Processes (soft/hard)", Group::Limits, Subject),
+    ("locked_memory", "Locked memory (soft/hard)", Group::Limits, Subject),
+    ("pid_max", "Highest process id", Group::Limits, Subject),
+    ("threads_max", "Threads, all processes", Group::Limits, Subject),
+    ("max_map_count", "Mappings per process", Group::Limits, Subject),
+    ("somaxconn", "Listen backlog", Group::Limits, Subject),
+    ("syn_backlog", "Half-open connections", Group::Limits, Subject),
+    ("local_ports", "Local ports", Group::Limits, Subject),
+    ("perf_event_paranoid", "perf_event_paranoid", Group::Limits, Subject),
+    ("io_uring_disabled", "io_uring_disabled", Group::Limits, Subject),
+    ("ptrace_scope", "ptrace_scope", Group::Limits, Subject),
+    ("memory_available_bytes", "Memory available", Group::State, State),
+    ("load", "Load (1, 5, 15 min)", Group::State, State),
+    ("uptime_seconds", "Uptime", Group::State, State),
+    ("steal", "Time stolen since boot", Group::State, State),
+    ("conntrack_count", "Connections tracked", Group::State, State),
 ];
+
+/// The role of a fact of [`describe`](super::describe); `None` for other keys.
+pub fn role_of(key: &str) -> Option<Role> {
+    FACTS.iter().find(|fact| fact.0 == key).map(|fact| fact.3)
+}
+
+/// The fact by which one machine is told from others of its kind: a hash of the id that the system gave it, from which that
+/// cannot be found (machine-id(5) asks for this).
+pub(super) fn hashed_id(id: Option<String>) -> Value {
+    const KEY: &str = "oscost machine ";
+    /// Bytes that are kept: enough to tell the machines of any fleet apart.
+    const KEPT: usize = 8;
+    // systemd writes `uninitialized` into the images of machines.
+    let id = id.filter(|id| !["", "uninitialized"].contains(&id.trim()));
+    let hash = id.map(|id| Sha256::digest(format!("{KEY}{}", id.trim())));
+    let digits = |hash: &[u8]| hash.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    hash.map(|hash| digits(&hash[..KEPT])).into()
+}
 
 /// The values found on a machine, by key.
 #[derive(Debug, Default)]
@@ -224,12 +257,12 @@ impl Findings {
         self.set("cpu_caches", caches);
         FACTS
             .iter()
-            .map(|&(key, label, group, compared)| Fact {
+            .map(|&(key, label, group, role)| Fact {
                 key,
                 label,
                 value: self.0.remove(key).unwrap_or(Value::Unknown),
                 group,
-                compared,
+                role,
             })
             .collect()
     }
@@ -246,6 +279,16 @@ pub(super) mod tests {
             findings.set(key, *value);
         }
         findings.into_facts()
+    }
+
+    #[test]
+    fn a_machine_is_known_by_a_hash_of_its_id() {
+        let of = |id: &str| hashed_id(Some(id.to_owned()));
+        let one = of("4b1f6a\n");
+        assert!(matches!(&one, Value::Text(hash) if hash.len() == 16 && !hash.contains("4b1f")));
+        assert_eq!(one, of("4b1f6a"));
+        assert_ne!(one, of("4b1f6b"));
+        assert_eq!([of(""), of("uninitialized\n"), hashed_id(None)], [const { Value::Unknown }; 3]);
     }
 
     #[test]
@@ -295,8 +338,8 @@ pub(super) mod tests {
     #[test]
     fn only_the_state_may_differ_without_a_warning() {
         // The caches are compared one by one.
-        for (key, _, group, compared) in FACTS.iter().filter(|fact| fact.0 != "cpu_caches") {
-            assert_eq!(*compared, *group != Group::State, "{key}");
+        for (key, _, group, role) in FACTS.iter().filter(|fact| fact.0 != "cpu_caches") {
+            assert_eq!(*role != Role::State, *group != Group::State, "{key}");
         }
     }
 }

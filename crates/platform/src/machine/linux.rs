@@ -1,7 +1,7 @@
 //! Linux: `/proc`, `/sys`, a few system calls, and CPUID.
 
 use super::cpuid;
-use super::facts::{Findings, Value};
+use super::facts::{Findings, Value, hashed_id};
 use crate::format::{cpu_list, resource_limit, size};
 use crate::linux::cgroup;
 use crate::linux::tree::{Tree, cpus_in, field, words};
@@ -82,6 +82,7 @@ fn find_system(findings: &mut Findings, tree: &Tree, uname: &Uname, compat: Opti
     findings.set("distribution", distribution(tree));
     findings.set("libc", c_library());
     findings.set("allocator", crate::memory::allocator::name());
+    findings.set("machine_id", hashed_id(tree.text("etc/machine-id")));
     findings.set("hardware", host::hardware(tree));
     findings.set("hypervisor", host::hypervisor(tree));
     let gvisor = compat.as_deref() == Some("gVisor");

@@ -3,7 +3,7 @@
 //! Under Wine, constant properties of Windows are unknown: they do not apply to the kernel below.
 
 use super::cpuid;
-use super::facts::{Findings, Value};
+use super::facts::{Findings, Value, hashed_id};
 use crate::format::{cpu_list, cpu_share, size};
 use crate::memory::os::{page_size, status, system_info};
 use std::ffi::{CStr, c_char, c_void};
@@ -345,6 +345,8 @@ fn find_windows_only(findings: &mut Findings) {
     }
     let inside = registry_number(r"SYSTEM\CurrentControlSet\Control", "ContainerType");
     findings.set("container", if inside.is_some() { "windows" } else { "none" });
+    let id = registry_text(r"SOFTWARE\Microsoft\Cryptography", "MachineGuid");
+    findings.set("machine_id", hashed_id(id));
     let options = registry_text(r"SYSTEM\CurrentControlSet\Control", "SystemStartOptions");
     findings.set("kernel_command_line", options);
     findings.set("tick_hz", tick_hz());

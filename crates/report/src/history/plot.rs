@@ -70,6 +70,10 @@ fn range(trend: &Trend, from: usize) -> (f64, f64) {
     let figures = || visits.iter().map(|visit| visit.figure.median);
     let least = figures().fold(f64::INFINITY, f64::min);
     let most = figures().fold(f64::NEG_INFINITY, f64::max);
+    // What is always 0 has an axis like other figures.
+    if (least, most) == (0.0, 0.0) {
+        return (0.0, 1.0);
+    }
     let room = ((most - least) / 2.0).max(most.abs() * 0.01).max(f64::MIN_POSITIVE);
     let bands = || visits.iter().filter_map(|visit| visit.predicted);
     let low = bands().map(|band| band.0).fold(least, f64::min).max(least - room);

@@ -71,11 +71,11 @@ struct Told {
 impl Told {
     fn new() -> Self {
         let runs = runs();
-        let series = series_of(&runs, None).remove(0);
+        let series = series_of(&runs, None, false).remove(0);
         let metrics = [("syscall/read", true), ("syscall/write", true), ("memory/copy", false)];
         let trends: Vec<Trend> = metrics
             .iter()
-            .filter_map(|(case, is_call)| Trend::of(&metric(case, *is_call), &series))
+            .filter_map(|(case, is_call)| Trend::of(&metric(case, *is_call), &series, 1))
             .collect();
         let events = events(&trends, &series, &runs, &BTreeMap::new());
         Self { runs, series, trends, events }
@@ -144,7 +144,9 @@ fn a_watch_names_alarms_first_and_what_it_cannot_see() {
         let watch = Watch::new(worse_than, trends.len());
         let watched: Vec<_> =
             (0..trends.len()).map(|nth| watch.judge(nth, &trends[nth], events, None)).collect();
-        let text = watch_text(&WatchPage { history, watch, watched: &watched }, &page(80, false));
+        let now = told.runs.last().expect("runs").began + 3.0 * 3_600.0;
+        let text =
+            watch_text(&WatchPage { history, watch, watched: &watched, now }, &page(80, false));
         let alarm = "ALARM    2 figures (entries into the kernel) for 20 visits";
         assert!(text.starts_with(alarm), "{text}");
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");

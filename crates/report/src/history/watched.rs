@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use analysis::Ratio;
-use analysis::history::{State, Watch, Watched};
+use analysis::history::{HistoryRun, State, Watch, Watched};
 
 use super::{HistoryOfSeries, date, name, percent};
 use crate::page::{Ink, Page};
@@ -21,6 +21,27 @@ pub struct WatchPage<'a> {
     pub watch: Watch,
     /// The judgements.
     pub watched: &'a [Watched],
+    /// The present, in seconds since 1970.
+    pub now: f64,
+}
+
+impl WatchPage<'_> {
+    fn newest(&self) -> Option<&HistoryRun> {
+        let run = self.history.series.visits.last()?.last()?;
+        Some(&self.history.runs[*run])
+    }
+
+    /// Seconds since the newest run began; `None` without runs.
+    pub fn age(&self) -> Option<f64> {
+        self.newest().map(|run| self.now - run.began)
+    }
+
+    /// Seconds from the visit before to the newest run; `None` without one.
+    pub fn gap(&self) -> Option<f64> {
+        let [.., before, _] = &self.history.series.visits[..] else { return None };
+        let before = &self.history.runs[*before.last()?];
+        Some(self.newest()?.began - before.began)
+    }
 }
 
 /// The alarms and suspects, by what they have in common, and what could not be shown.
@@ -78,8 +99,15 @@ fn named(watch: &WatchPage, together: &[&Watched]) -> String {
 /// How many figures are in which state.
 fn counts(watch: &WatchPage) -> String {
     let count = |state: State| watch.watched.iter().filter(|one| one.state == state).count();
-    let newest = watch.history.series.visits.last().and_then(|visit| visit.last());
-    let run = newest.map_or("", |&run| watch.history.runs[run].summary.id.as_str());
+    let run = watch.newest().map_or("", |run| run.summary.id.as_str());
+    let dated = watch.newest().map_or("", |run| date(run));
+    let dated = match (watch.age(), watch.gap()) {
+        (Some(age), Some(gap)) => {
+            format!(" ({dated}, {} old; the visit before was {} earlier)", time(age), time(gap))
+        }
+        (Some(age), None) => format!(" ({dated}, {} old)", time(age)),
+        _ => String::new(),
+    };
     let limit = limit(&watch.watch);
     let all = watch.watched.len();
     let parts = [
@@ -96,7 +124,15 @@ fn counts(watch: &WatchPage) -> String {
         .map(|(count, word)| format!("{count} {word}"))
         .collect();
     let figures = if all == 1 { "1 figure".to_owned() } else { format!("{all} figures") };
-    format!("{figures} of run {run}, worse than {limit}: {}.", parts.join(", "))
+    format!("{figures} of run {run}{dated}, worse than {limit}: {}.", parts.join(", "))
+}
+
+/// A time in its largest whole unit.
+fn time(seconds: f64) -> String {
+    let units = [("day", 86_400.0), ("hour", 3_600.0), ("minute", 60.0)];
+    let found = units.iter().find(|(_, length)| seconds >= *length);
+    let (unit, length) = found.copied().unwrap_or(("second", 1.0));
+    text::number_of((seconds.max(0.0) / length) as usize, unit)
 }
 
 fn limit(watch: &Watch) -> String {

@@ -82,7 +82,7 @@ pub(super) fn verdict(
             (grid(&charts))
             @if !charts.is_empty() { p.note {
                 "Ratio to " (Text(base(comparison))) " with its interval, on a logarithmic scale: bars begin at 1, which means equal. "
-                @if !is_emulated(comparison) { "Orange: slower or worse. Blue: faster or better. Grey: no certain difference. " }
+                @if !is_not_judged(comparison) { "Orange: slower or worse. Blue: faster or better. Grey: no certain difference. " }
                 @if has_floor(comparison) { "Within the shaded range lie differences that this machine cannot resolve." }
             } }
             (paragraphs(&names.shared_lines()))
@@ -202,7 +202,7 @@ fn column(comparison: &Comparison, at: usize, names: &Names) -> Markup {
     };
     let losses = with(&Verdict::is_loss);
     let gains = with(&Verdict::is_gain);
-    let is_judged = cells.iter().any(|(_, cell)| cell.verdict != Verdict::Emulated);
+    let is_judged = cells.iter().any(|(_, cell)| cell.verdict.is_judged());
     let rest = with(&|verdict| !verdict.is_loss() && !verdict.is_gain());
     // Rows without a pair of figures are named by the reason, such as a failure.
     let reason = |cell: &CompareCell| match cell.verdict {
@@ -264,10 +264,10 @@ pub(super) fn counted(comparison: &Comparison, is_meant: impl Fn(&CompareRow) ->
     }
 }
 
-/// Whether the ratios count instructions, so that no column is better.
-fn is_emulated(comparison: &Comparison) -> bool {
+/// Whether ratios are not judged, so that no column is better.
+fn is_not_judged(comparison: &Comparison) -> bool {
     let mut cells = comparison.rows.iter().flat_map(|row| row.news.iter().flatten());
-    cells.any(|cell| cell.verdict == Verdict::Emulated)
+    cells.any(|cell| !cell.verdict.is_judged())
 }
 
 /// Figures that are not judged, with what would decide them or why they cannot be compared, and verdicts with a reservation,

@@ -5,7 +5,9 @@ use maud::{Markup, html};
 
 use super::shell;
 use super::text::Text;
-use crate::fleet::{FleetPage, explanation_words, signed, stranger_lines, verdict};
+use crate::fleet::{
+    FleetPage, explanation_words, other_options, signed, stranger_lines, summary, verdict,
+};
 use crate::labels::Label;
 use crate::text::number_of;
 
@@ -16,6 +18,10 @@ const FIGURES: usize = 120;
 const CELL: usize = 9;
 /// Width of the names beside the map, in px.
 const NAMES: usize = 120;
+/// Height of a line of the heads of the map, and number of these lines: names of neighbouring causes do not cover each other.
+const LINE: usize = 14;
+const LINES: usize = 3;
+const HEAD: usize = LINE * LINES;
 /// Height of a row of dots, in px.
 const ROW: usize = 18;
 
@@ -45,6 +51,8 @@ pub fn fleet_html(of: &FleetPage, title: Option<&str>) -> String {
 fn nodes(of: &FleetPage) -> Markup {
     let lines = stranger_lines(of);
     html! {
+        p { (Text(&summary(of))) "." }
+        @if let Some(line) = other_options(of) { p { (Text(&line)) } }
         @if !lines.is_empty() { ul.findings {
             @for (name, words) in &lines { li { strong.bad { (Text(name)) " does not belong" } ": " (Text(words)) "." } }
         } }
@@ -64,6 +72,7 @@ fn spread(of: &FleetPage) -> Markup {
             figure {
                 figcaption {
                     (Text(&format!("{}: {}", standing.deviations.group, number_of(standing.deviations.count, "figure"))))
+                    (Text(&ends(of, standing)))
                 }
                 svg.strip role="img" height=(2 * ROW) aria-label={ "Deviations of nodes in " (Text(&standing.deviations.group.to_string())) } {
                     line.grid x1="50%" x2="50%" y1="0" y2=(ROW) {}
@@ -83,6 +92,18 @@ fn spread(of: &FleetPage) -> Markup {
         }
         p.note { "Nodes farther out than the ends are drawn at the ends." }
     }
+}
+
+/// The nodes at both ends, so that dots have names without a pointer.
+fn ends(of: &FleetPage, standing: &Standing) -> String {
+    let places = standing.deviations.of_nodes.iter().enumerate();
+    let places = places.filter_map(|(node, place)| Some((node, place.as_ref()?.0)));
+    let mut places: Vec<(usize, f64)> = places.collect();
+    places.sort_by(|one, other| one.1.total_cmp(&other.1));
+    let [best, .., worst] = &places[..] else { return String::new() };
+    let name =
+        |(node, by): &(usize, f64)| format!("{} {}", of.fleet.nodes[*node].name, signed(*by));
+    format!("; worst {}, best {}", name(worst), name(best))
 }
 
 /// The deviation at the ends of the axis: most nodes are well within, and those that are named are seen.
@@ -110,7 +131,11 @@ fn map(of: &FleetPage) -> Markup {
     figures.sort_by(|one, other| (&one.cause, &one.point).cmp(&(&other.cause, &other.point)));
     let figures_left = figures.len().saturating_sub(FIGURES);
     figures.truncate(FIGURES);
-    let (width, height) = (NAMES + CELL * figures.len(), CELL * nodes.len());
+    let (width, height) = (NAMES + CELL * figures.len(), HEAD + CELL * nodes.len());
+    // The first column of each cause.
+    let causes: Vec<usize> = (0..figures.len())
+        .filter(|&at| at == 0 || figures[at].cause != figures[at - 1].cause)
+        .collect();
     html! {
         p {
             "A row for each node, the worst first; a column for each figure, by cause. Colours tell how far the node is from the middle of \
@@ -122,11 +147,14 @@ fn map(of: &FleetPage) -> Markup {
         @if figures_left > 0 { p.note { "Left out: " (number_of(figures_left, "figure")) ". Name areas or cases." } }
         div.scroll tabindex="0" role="group" aria-label="Map of nodes by figures" {
             svg.heat width=(width) height=(height) role="img" aria-label="Nodes by figures" {
+                @for (nth, &at) in causes.iter().enumerate() {
+                    text.axis x=(NAMES + CELL * at) y=(LINE * (nth % LINES) + LINE - 4) { "↓ " (Text(&figures[at].cause.to_string())) }
+                }
                 @for (row, &node) in nodes.iter().enumerate() {
-                    text.axis x=(NAMES - 6) y=(CELL * row + CELL - 1) text-anchor="end" { (Text(&crate::text::shortened(&of.fleet.nodes[node].name, 18))) }
+                    text.axis x=(NAMES - 6) y=(HEAD + CELL * row + CELL - 1) text-anchor="end" { (Text(&crate::text::shortened(&of.fleet.nodes[node].name, 18))) }
                     @for (column, figure) in figures.iter().enumerate() {
                         @if let Some(by) = figure.deviation(node) {
-                            rect class=(shade(by / figure.spread())) x=(NAMES + CELL * column) y=(CELL * row) width=(CELL - 1) height=(CELL - 1) {
+                            rect class=(shade(by / figure.spread())) x=(NAMES + CELL * column) y=(HEAD + CELL * row) width=(CELL - 1) height=(CELL - 1) {
                                 title { (Text(&cell(&of.fleet.nodes[node].name, figure, by))) }
                             }
                         }

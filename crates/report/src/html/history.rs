@@ -142,7 +142,10 @@ fn reach(trend: &Trend) -> f64 {
     let figures = || trend.visits.iter().map(|visit| visit.figure.median);
     let (least, most) =
         (figures().fold(f64::INFINITY, f64::min), figures().fold(f64::NEG_INFINITY, f64::max));
-    (most - least).max(most.abs() * 0.02)
+    match (least, most) {
+        (0.0, 0.0) => 1.0,
+        _ => (most - least).max(most.abs() * 0.02),
+    }
 }
 
 fn mark(history: &HistoryOfSeries, trend: &Trend, change: &Change) -> Mark {

@@ -30,7 +30,11 @@ fn comparison(names: impl Iterator<Item = (String, f64, Verdict)>) -> Comparison
         by: "run".into(),
         columns: vec!["base".into(), "new".into()],
         runs: vec![("base".into(), "x on *y*".into()), ("new".into(), "z".into())],
-        also_differs: vec![Difference { key: "kernel".into(), values }],
+        also_differs: vec![Difference {
+            role: analysis::Role::Subject,
+            key: "kernel".into(),
+            values,
+        }],
         facts: Vec::new(),
         all: false,
         noise_floor: vec!["smallest detectable difference: 4.4 %".into()],

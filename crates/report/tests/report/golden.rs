@@ -201,6 +201,7 @@ fn comparison(runs: usize) -> Comparison {
         ..row(lock("lock/futex"), "time", cell(114.7, 0.013, "ns/op"), &[])
     });
     let differs = |key: &str, values: [&str; 3]| Difference {
+        role: analysis::Role::Subject,
         key: key.to_owned(),
         values: values.iter().take(runs + 1).map(|v| (*v).to_owned()).collect(),
     };

@@ -33,6 +33,7 @@ fn the_verdict_says_what_was_asked_for_and_why_figures_are_missing() {
         columns: vec!["base".into(), "new".into()],
         runs: vec![("base".into(), "x".into()), ("new".into(), "y".into())],
         also_differs: vec![Difference {
+            role: analysis::Role::Subject,
             key: "asked slow-down".into(),
             values: vec!["none".into(), "10%".into()],
         }],

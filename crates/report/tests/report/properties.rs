@@ -191,6 +191,7 @@ fn comparison() -> impl Strategy<Value = Comparison> {
                 columns: names.iter().map(|(name, _)| name.clone()).collect(),
                 runs: names,
                 also_differs: vec![Difference {
+                    role: analysis::Role::Subject,
                     key: "kernel".to_owned(),
                     values: vec![words.clone(); runs + 1],
                 }],

@@ -40,6 +40,8 @@ pub(super) struct ToolRun {
     /// Facts about the machine, under the names that oscost uses.
     pub machine: MachineFacts,
     pub results: Vec<ToolResult>,
+    /// Names of entries that are no results, such as fits over several.
+    pub left_out: Vec<String>,
 }
 
 /// A result of another tool, and the origin of its spread.
@@ -76,6 +78,8 @@ impl ToolFormat {
     /// Reads the text of the file `path`, or its files if the format is a folder. `written`, the time of the file, stands for
     /// the start of the run if the tool does not say when that was.
     ///
+    /// The names beside the document are of entries that are no results, such as fits over several.
+    ///
     /// The run's id is the tool's name with a checksum of the text, so that a file that is imported again is the same run.
     ///
     /// # Errors
@@ -85,9 +89,9 @@ impl ToolFormat {
         path: &Path,
         text: &str,
         written: SystemTime,
-    ) -> Result<Document, ToolError> {
+    ) -> Result<(Document, Vec<String>), ToolError> {
         let in_file = |error| ToolError { file: path.to_owned(), error };
-        let (run, checksum) = match self.reads {
+        let (mut run, checksum) = match self.reads {
             Reads::Text(read) => (read(text).map_err(in_file)?, crc32(text)),
             Reads::Folder(read) => {
                 let (run, texts) = read(path)?;
@@ -97,9 +101,11 @@ impl ToolFormat {
         if run.results.is_empty() {
             return Err(in_file(error(1, format!("no results of {} are in it", self.name))));
         }
+        let left_out = std::mem::take(&mut run.left_out);
         let document = self.of_run(run, checksum, written);
         let checked = document.check();
-        checked.map_err(|fault| in_file(error(1, fault.to_string()))).map(|()| document)
+        checked.map_err(|fault| in_file(error(1, fault.to_string())))?;
+        Ok((document, left_out))
     }
 
     fn of_run(&self, run: ToolRun, checksum: u32, written: SystemTime) -> Document {

@@ -102,8 +102,13 @@ impl Entry {
         (!has_run).then(|| (Outcome::Failed, "it ran 0 iterations".to_owned()))
     }
 
-    /// Whether this is an asymptotic fit, or its error, as versions before 1.5 write it: without a type.
+    /// Whether this is an asymptotic fit, or its error; versions before 1.5 write these without a type.
     fn is_fit(&self) -> bool {
+        let aggregate = self.aggregate_name.as_deref();
+        aggregate.is_some_and(|name| ["BigO", "RMS"].contains(&name)) || self.is_old_fit()
+    }
+
+    fn is_old_fit(&self) -> bool {
         self.run_type.is_none() && ["big_o", "rms"].iter().any(|key| self.rest.contains_key(*key))
     }
 }
@@ -118,6 +123,7 @@ struct Group<'f> {
 
 fn run(text: &str) -> Result<ToolRun, ImportError> {
     let file: File = read(text)?;
+    let fits = file.benchmarks.iter().filter(|entry| entry.is_fit());
     let mut groups: Vec<(&str, Group)> = Vec::new();
     for entry in file.benchmarks.iter().filter(|entry| !entry.is_fit()) {
         let name = entry.run_name.as_deref().unwrap_or(&entry.name);
@@ -142,6 +148,7 @@ fn run(text: &str) -> Result<ToolRun, ImportError> {
         version: file.context.library_version.filter(|version| !version.is_empty()),
         started: file.context.date,
         machine,
+        left_out: fits.map(|fit| fit.name.clone()).collect(),
         results: groups.iter().flat_map(|(name, group)| results(name, group)).collect(),
     })
 }

@@ -93,6 +93,7 @@ fn run(text: &str) -> Result<ToolRun, ImportError> {
         started: metadata.start_time,
         machine,
         results,
+        left_out: Vec::new(),
     })
 }
 

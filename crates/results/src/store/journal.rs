@@ -28,6 +28,7 @@ pub enum Sent {
 impl Store {
     /// The shared store with journals in `folder`: from now on, a run that begins is written there first.
     pub fn with_journals(self, folder: PathBuf, sending: Sending) -> Store {
+        self.engine.set_patience(Some(sending.patience_at_end));
         Store { journals: Some(RefCell::new(Journals::new(folder, sending))), ..self }
     }
 
@@ -52,9 +53,7 @@ impl Store {
         let mut journals = journals.borrow_mut();
         let mut store = Store::open(&journals.path(id))?;
         begin(&mut store)?;
-        self.engine.set_patience(Some(journals.sending.patience_at_end));
         let begun = self.receive_beginning(&store, id);
-        self.engine.set_patience(None);
         let is_begun = begun.is_ok();
         journals.open.insert(id.to_owned(), Journal { store, is_begun, sent: None });
         match begun {
@@ -114,7 +113,7 @@ impl Store {
         let sending = journals.sending;
         self.engine.set_patience(Some(sending.patience));
         let sent = journals.open.get_mut(id).map_or(Ok(()), |journal| self.send_some(id, journal));
-        self.engine.set_patience(None);
+        self.engine.set_patience(Some(sending.patience_at_end));
         let pause = if sent.is_ok() { sending.every } else { sending.pause };
         journals.next_try = Instant::now() + pause;
     }

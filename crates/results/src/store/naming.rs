@@ -1,6 +1,7 @@
 //! Names of a run: its id, the beginning of the id, `last`, `last~2`, or a tag. Each is looked up in an index.
 
 use super::engine::{Value, values};
+use super::opened::with_id;
 use super::{Store, StoreError};
 
 impl Store {
@@ -64,14 +65,17 @@ impl Store {
         if let Some(back) = name.strip_prefix("last").and_then(steps_back) {
             // Clocks of machines differ and are set, so that the order of arrival decides. A run that is being measured, or was
             // killed, has no results.
-            let sql = "SELECT id FROM runs WHERE results > 0 ORDER BY seq DESC LIMIT 1 OFFSET ?1";
-            if let Some(id) = self.ids(sql, &values![back])?.pop() {
+            let machine = self.machine_meant()?;
+            let like = machine.as_deref().map_or_else(|| "%".to_owned(), with_id);
+            let sql = "SELECT id FROM runs WHERE results > 0 AND machine LIKE ?1 ORDER BY seq DESC LIMIT 1 OFFSET ?2";
+            if let Some(id) = self.ids(sql, &values![like.clone(), back])?.pop() {
                 return Ok(Some(id));
             }
-            let sql = "SELECT count(*) FROM runs WHERE results > 0";
-            let count: i64 = self.one_column(sql, &[])?.unwrap_or_default();
+            let sql = "SELECT count(*) FROM runs WHERE results > 0 AND machine LIKE ?1";
+            let count: i64 = self.one_column(sql, &values![like])?.unwrap_or_default();
             let runs = if count == 1 { "run" } else { "runs" };
-            return Err(unknown(format!("it has only {count} {runs} with results")));
+            let of = if machine.is_some() { " of one machine" } else { "" };
+            return Err(unknown(format!("it has only {count} {runs} with results{of}")));
         }
         let Some((key, value)) = name.split_once('=') else { return Ok(None) };
         // All runs of an invocation have its tags: the last run stands for its group.

@@ -7,11 +7,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::engine::Engine;
+use super::engine::{Engine, values};
 use super::error::StoreError;
 use super::location;
 use super::sqlite::Sqlite;
 use crate::check::one_line;
+use crate::document::MACHINE_ID;
 
 /// An open store. Writing takes `&mut self`, reading `&self`. The store may move to another thread.
 #[derive(Debug)]
@@ -20,6 +21,13 @@ pub struct Store {
     pub(super) engine: Box<dyn Engine>,
     /// Where the runs of this machine are before a shared store has them.
     pub(super) journals: Option<RefCell<Journals>>,
+    /// The machine whose runs `last` means in a store of several machines: the fact `machine_id`; `None` for all machines.
+    pub(super) machine_id: Option<String>,
+}
+
+/// The pattern of descriptions of the machine with this id, as JSON.
+pub(super) fn with_id(id: &str) -> String {
+    format!("%\"{MACHINE_ID}\":\"{id}\"%")
 }
 
 impl Store {
@@ -65,7 +73,29 @@ impl Store {
 
     /// The store in an open database; `path` is what messages call it, such as a URL without its password.
     pub fn over(path: impl Into<PathBuf>, engine: Box<dyn Engine>) -> Store {
-        Store { path: path.into(), engine, journals: None }
+        Store { path: path.into(), engine, journals: None, machine_id: None }
+    }
+
+    /// This store, in which `last` means a run of the machine with this id, or of the one whose run came last if it has none here.
+    pub fn for_machine(self, machine_id: Option<String>) -> Store {
+        Store { machine_id: Some(machine_id.unwrap_or_default()), ..self }
+    }
+
+    /// The id of the machine whose runs `last` means; `None` in a store of one machine.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn machine_meant(&self) -> Result<Option<String>, StoreError> {
+        let Some(own) = &self.machine_id else { return Ok(None) };
+        let sql = "SELECT 1 FROM runs WHERE results > 0 AND machine LIKE ?1 LIMIT 1";
+        if !own.is_empty() && !self.engine.query(sql, &values![with_id(own)])?.is_empty() {
+            return Ok(Some(own.clone()));
+        }
+        let newest = "SELECT id, machine FROM runs WHERE results > 0 ORDER BY seq DESC LIMIT 1";
+        let newest = self.machines(newest, &[])?.pop();
+        let id =
+            newest.and_then(|(_, machine)| Some(machine.get(MACHINE_ID)?.as_str()?.to_owned()));
+        Ok(id.filter(|id| !id.is_empty() && id != "unknown"))
     }
 
     /// The path of the file, or what else messages call the store.

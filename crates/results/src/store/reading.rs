@@ -138,7 +138,7 @@ impl Store {
         self.machines(sql, &values![key, value, count])
     }
 
-    fn machines(
+    pub(super) fn machines(
         &self,
         sql: &str,
         values: &[Value],

@@ -283,6 +283,17 @@ impl Store {
         }
     }
 
+    /// What was read of the store that a run can do without: nothing while a shared store cannot be reached.
+    ///
+    /// # Errors
+    /// Other errors of reading.
+    pub fn if_reached<T: Default>(&self, read: Result<T, StoreError>) -> Result<T, StoreError> {
+        match read {
+            Err(StoreError::Lost { .. }) if self.has_journals() => Ok(T::default()),
+            other => other,
+        }
+    }
+
     fn replace_multiplication_cycles(&self, cpu: &str, cycles: u32) -> Result<(), StoreError> {
         // Where several users share a store, none of them replaces what another one has found.
         let writing = self.write()?;

@@ -1,6 +1,5 @@
 //! Makes points of the user's functions, which workers name.
 
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -13,7 +12,7 @@ use runner::Point;
 use serde::{Deserialize, Serialize};
 
 use super::function::{CASE, NAME};
-use super::library::{OpLibrary, checksum, file_name};
+use super::library::{OF, OpLibrary, checksum, file_name};
 use catalog::worker::{Task, read_order, worker};
 
 /// Time limit for loading a library and asking it for its name.
@@ -31,23 +30,35 @@ struct NameOrder {
 }
 
 /// A point for the function in each of these libraries, which may use `memory` bytes. A worker asks each library for the
-/// function's name. A function without a name is named after its file; its rounds will show the reason.
+/// function's name. A function without a name is named after its file; its rounds will show the reason. Builds of one function have the
+/// name of the function with that of their file, or its path if these are the same too.
 ///
 /// # Errors
-/// If a file cannot be read, or two functions have the same name.
+/// If a file cannot be read, or is given twice.
 pub fn functions(paths: &[PathBuf], memory: u64) -> Result<Vec<(Point, UserLibrary)>, Usage> {
-    let mut paths_by_name: BTreeMap<String, String> = BTreeMap::new();
-    let mut points = Vec::new();
+    let mut named = Vec::new();
     for path in paths {
         let library = library_at(path, memory)?;
         let name = name_of(&library).unwrap_or_else(|| file_name(&library.path));
-        let shown = path.display().to_string();
-        if let Some(first) = paths_by_name.insert(name.clone(), shown.clone()) {
-            return Err(Usage(format!(
-                "{first} and {shown} are both named {name:?}: measure them in two runs, and compare these with `oscost compare`"
-            )));
-        }
-        let params = Params::from([(NAME.to_owned(), name)]);
+        named.push((name, path.display().to_string(), library));
+    }
+    let names: Vec<[String; 3]> = named
+        .iter()
+        .map(|(name, shown, library)| {
+            let file = file_name(&library.path);
+            [name.clone(), format!("{name}{OF}{file}"), format!("{name}{OF}{shown}")]
+        })
+        .collect();
+    let distinct = |nth: usize| {
+        let is_one = |name: &&String| names.iter().filter(|all| all.contains(name)).count() == 1;
+        names[nth].iter().find(is_one)
+    };
+    let mut points = Vec::new();
+    for (nth, (_, shown, library)) in named.into_iter().enumerate() {
+        let Some(name) = distinct(nth) else {
+            return Err(Usage(format!("--op {shown} is given twice")));
+        };
+        let params = Params::from([(NAME.to_owned(), name.clone())]);
         points.push((Point { case: CASE.label(), params }, library));
     }
     Ok(points)

@@ -21,6 +21,9 @@ type OperationFn = unsafe extern "C-unwind" fn(u64) -> c_int;
 type TeardownFn = unsafe extern "C-unwind" fn();
 type ExpectedFn = unsafe extern "C-unwind" fn() -> c_double;
 
+/// What is between the name of a function and that of its file, where several builds of it are measured.
+pub const OF: &str = " of ";
+
 /// A loaded library of the user.
 pub struct OpLibrary {
     path: String,
@@ -82,12 +85,14 @@ impl OpLibrary {
         &self.name
     }
 
-    /// Checks that the library has the planned name: its own, or that of the file if its own was not known.
+    /// Checks that the library has the planned name: its own, also with that of one of several files, or that of the file if its own was
+    /// not known.
     ///
     /// # Errors
     /// `Failed` if it has another one.
     pub fn check_is(&self, planned: &str, file: &UserLibrary) -> Result<(), CaseError> {
-        if planned == self.name || planned == file_name(&file.path) {
+        let of_file = planned.strip_prefix(&self.name).is_some_and(|rest| rest.starts_with(OF));
+        if planned == self.name || of_file || planned == file_name(&file.path) {
             return Ok(());
         }
         Err(CaseError::Failed(format!("{}: it is named {:?} now", self.path, self.name)))

@@ -31,7 +31,7 @@ fn sentence(base: &str, ranked: &Ranked) -> String {
 fn clause(Ranked { command, compared }: &Ranked) -> String {
     let command = shortened(command);
     let ratio = compared.ratio;
-    let percent = || ratio.map_or(String::new(), |ratio| format!(": {}", difference(ratio)));
+    let took = || ratio.map_or(String::new(), |ratio| format!(", which took {}", as_long(ratio)));
     let note = match compared.note.as_str() {
         "" => String::new(),
         note => format!("; {note}"),
@@ -42,13 +42,13 @@ fn clause(Ranked { command, compared }: &Ranked) -> String {
             let inverse = Ratio { mid: 1.0 / mid, low: 1.0 / high, high: 1.0 / low };
             format!("{} slower than {command}", times(inverse))
         }
-        (Verdict::Same, _) => format!("as fast as {command}{}", percent()),
+        (Verdict::Same, _) => format!("as fast as {command}{}", took()),
         (Verdict::CannotTell, _) => {
             let is_shorter = ratio.is_none_or(|ratio| ratio.mid >= 1.0);
             let word = if is_shorter { "faster" } else { "slower" };
-            format!("perhaps {word} than {command}{}{note}", percent())
+            format!("perhaps {word} than {command}{}{note}", took())
         }
-        (verdict, _) => format!("beside {command}: {}{}{note}", verdict.word(), percent()),
+        (verdict, _) => format!("beside {command}{}: {}{note}", took(), verdict.word()),
     }
 }
 
@@ -63,13 +63,10 @@ fn times(Ratio { mid, low, high }: Ratio) -> String {
     format!("{mid:.places$} times ({low:.places$} to {high:.places$})")
 }
 
-/// A ratio of times near 1 as a difference.
-fn difference(Ratio { mid, low, high }: Ratio) -> String {
-    if mid > 1.3 || low < 0.7 {
-        return format!("{mid:.2} times as long ({low:.2} to {high:.2})");
-    }
-    let [mid, low, high] = [mid, low, high].map(|ratio| (ratio - 1.0) * 100.0);
-    format!("{mid:+.1} % ({low:+.1} to {high:+.1} %)")
+/// A ratio of times in words that say which is which.
+fn as_long(Ratio { mid, low, high }: Ratio) -> String {
+    let places = if high - low < 0.02 { 3 } else { 2 };
+    format!("{mid:.places$} times as long ({low:.places$} to {high:.places$})")
 }
 
 #[cfg(test)]
@@ -109,11 +106,10 @@ mod tests {
         assert_eq!(text(slower), "A ran 1.80 times (1.70 to 1.85) faster than B\n");
         let faster = ranked("B", Verdict::Faster, [0.4, 0.5, 0.5], "");
         assert_eq!(text(faster), "A ran 2.0 times (2.0 to 2.5) slower than B\n");
-        let unclear =
-            ranked("B", Verdict::CannotTell, [0.99, 1.01, 1.03], "more runs would settle it");
+        let unclear = ranked("B", Verdict::CannotTell, [0.99, 1.01, 1.03], "more runs decide it");
         assert_eq!(
             text(unclear),
-            "A ran perhaps faster than B: +1.0 % (-1.0 to +3.0 %); more runs would settle it.\n"
+            "A ran perhaps faster than B, which took 1.01 times as long (0.99 to 1.03); more runs decide it.\n"
         );
     }
 
@@ -125,7 +121,7 @@ mod tests {
         ];
         assert_eq!(
             ranking_text(&Ranking { base: "A".to_owned(), others }, &PAGE),
-            "A ran\n  as fast as B: +0.0 % (-1.0 to +1.0 %)\n  1.80 times (1.70 to 1.85) faster than C\n"
+            "A ran\n  as fast as B, which took 1.00 times as long (0.99 to 1.01)\n  1.80 times (1.70 to 1.85) faster than C\n"
         );
     }
 }

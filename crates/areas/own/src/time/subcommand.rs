@@ -11,12 +11,13 @@ use command::measure::{Form, in_progress, show_ended};
 use command::options::{Output as Shown, StoreArg, write};
 use command::output::{note, print};
 use command::store::store_to_write;
-use command::values::{budget, from_to, time};
+use command::values::{budget, from_to, share, time};
 use measure::Params;
 use runner::{Ending as RunEnding, Event, Point};
 
 use super::command::{CASE_NAME, COMMAND as LINE, PREPARE, SHELL};
 use super::export::{Exported, hyperfine_json, markdown};
+use super::figures::Evidence;
 use super::lines::{CommandLine, Expanded, Shell, expanded, filled, scan};
 use super::order::Output;
 use super::ranking::REFERENCE;
@@ -126,6 +127,9 @@ pub struct Time {
     /// Also measure runs that fail
     #[arg(short, long)]
     pub ignore_failure: bool,
+    /// Exit code 1 if a larger share of a command's runs fails, such as 10%; to be measured they need --ignore-failure
+    #[arg(long, value_name = "SHARE", value_parser = share, requires = "ignore_failure")]
+    pub max_failures: Option<f64>,
     /// The commands' standard input: `null` or a file
     #[arg(long, value_name = "WHERE", default_value = "null")]
     pub input: String,
@@ -183,8 +187,14 @@ impl Arguments for Time {
         if measured.was_stopped {
             note("stopped before all runs were made");
         }
+        let has_failed = |evidence: &Evidence| {
+            let all = evidence.runs().count();
+            let failed = evidence.runs().filter(|run| !run.succeeded()).count();
+            self.max_failures.is_some_and(|most| failed as f64 > most * all as f64)
+        };
         Ok(match measured.was_stopped || ended.ending != RunEnding::Complete {
             true => Ending::NotMeasured,
+            false if measured.evidence.iter().any(has_failed) => Ending::CheckFailed,
             false => ending,
         })
     }

@@ -74,7 +74,21 @@ struct Timing<'a> {
     done: Vec<Done>,
     seed: u64,
     stop: &'a AtomicBool,
+    /// For each command, what was begun and is to be undone, however this ends.
+    begun: Vec<Begun>,
 }
+
+/// What was begun of a command.
+#[derive(Clone, Copy, Default)]
+struct Begun {
+    /// Its setup, or a run.
+    any: bool,
+    /// A run that a request to stop interrupted.
+    interrupted_run: bool,
+}
+
+/// Time for what undoes something after a request to stop, each.
+const LAST: Duration = Duration::from_secs(10);
 
 /// What was measured, with the run that is stored.
 pub struct Measured {
@@ -118,8 +132,10 @@ pub fn time_commands(
     let session = Session::new(how.output.clone(), how.input.clone(), Counting::None, stop);
     let evidence = commands.iter().map(|command| Evidence::new(command.point.clone())).collect();
     let done = vec![Done::default(); commands.len()];
-    let mut timing = Timing { commands, how, session, evidence, done, seed, stop };
+    let begun = vec![Begun::default(); commands.len()];
+    let mut timing = Timing { commands, how, session, evidence, done, seed, stop, begun };
     let made = timing.run_all(&mut recording, watch);
+    timing.undo();
     // Figures that were found before an error can be shown.
     let results = timing.results();
     let Timing { evidence, session, .. } = timing;
@@ -138,6 +154,7 @@ impl Timing<'_> {
         let began = Instant::now();
         let every = || 0..self.commands.len();
         for which in every() {
+            self.begun[which].any |= !self.must_stop();
             self.once(which, |command| &command.setup, "--setup");
         }
         for which in every() {
@@ -166,11 +183,25 @@ impl Timing<'_> {
             }
             passes += 1;
         }
-        for which in every() {
-            self.count(which, watch);
-            self.once(which, |command| &command.cleanup, "--cleanup");
-        }
+        every().for_each(|which| self.count(which, watch));
         Ok(())
+    }
+
+    /// Undoes what was begun: also after a request to stop, in a session that does not heed it, and after an error.
+    fn undo(&mut self) {
+        static NEVER: AtomicBool = AtomicBool::new(false);
+        if self.must_stop() {
+            let (output, input) = (self.how.output.clone(), self.how.input.clone());
+            self.session = Session::new(output, input, Counting::None, &NEVER);
+        }
+        for which in 0..self.commands.len() {
+            if self.begun[which].interrupted_run {
+                self.undo_by(which, |command| &command.conclude, "--conclude");
+            }
+            if self.begun[which].any {
+                self.undo_by(which, |command| &command.cleanup, "--cleanup");
+            }
+        }
     }
 
     fn must_stop(&self) -> bool {
@@ -225,7 +256,10 @@ impl Timing<'_> {
         let began = Instant::now();
         let order = self.order(which, runs);
         let (runs, end) = match self.session.execute(&order) {
-            Ok(None) => return Ok(()),
+            Ok(None) => {
+                self.begun[which].interrupted_run = true;
+                return Ok(());
+            }
             Ok(Some(reply)) => (reply.runs, reply.end),
             Err(error) => (Vec::new(), Err(error)),
         };
@@ -277,13 +311,24 @@ impl Timing<'_> {
         self.evidence[which].ending = Some((Outcome::of(error), error.to_string()));
     }
 
-    /// Runs a command that is run once for all runs; if it fails, the command has no figure.
+    /// Runs a command that is run once for all runs; if it fails, the command has no figure. Does nothing after a request to stop.
     fn once(&mut self, which: usize, of: fn(&Timed) -> &Vec<String>, option: &str) {
+        if !self.must_stop() {
+            self.undo_by(which, of, option);
+        }
+    }
+
+    /// The same, also after a request to stop, and then for a short time.
+    fn undo_by(&mut self, which: usize, of: fn(&Timed) -> &Vec<String>, option: &str) {
         let words = of(&self.commands[which]).clone();
-        if words.is_empty() || self.must_stop() {
+        if words.is_empty() {
             return;
         }
-        let order = Order { words, before: Vec::new(), after: Vec::new(), ..self.order(which, 1) };
+        let mut order =
+            Order { words, before: Vec::new(), after: Vec::new(), ..self.order(which, 1) };
+        if self.must_stop() {
+            order.limit_ms = order.limit_ms.min(LAST.as_millis() as u64);
+        }
         let made = self.session.execute(&order).and_then(|reply| {
             let Some(reply) = reply else { return Ok(()) };
             reply.end?;
@@ -303,8 +348,10 @@ impl Timing<'_> {
     fn warm_up(&mut self, which: usize) {
         if self.how.warmup > 0 && !self.done[which].is_over && !self.must_stop() {
             let order = Order { stops_at_failure: false, ..self.order(which, self.how.warmup) };
-            if let Err(error) = self.session.execute(&order) {
-                self.give_up(which, &error);
+            match self.session.execute(&order) {
+                Ok(None) => self.begun[which].interrupted_run = true,
+                Ok(Some(_)) => {}
+                Err(error) => self.give_up(which, &error),
             }
         }
     }
@@ -336,6 +383,7 @@ impl Timing<'_> {
             }
         };
         match counted {
+            Ok(None) if self.must_stop() => self.begun[which].interrupted_run = true,
             Ok(calls) => self.evidence[which].syscalls = calls,
             Err(error) => {
                 watch(Event::Note(format!("system calls are not counted: {error}")));

@@ -2,7 +2,8 @@
 
 use analysis::{
     Compared, ComparedTable, Condition, CountRow, Dimension, Ladder, Overview, Question, Renaming,
-    Selection, Settings, Table, compare_columns, differing_counts, ladders, overview, tabulate,
+    Selection, Settings, Table, also_differs, announcements, compare_columns, differing_counts,
+    ladders, overview, tabulate,
 };
 use command::ending::{Ending, Usage};
 use command::measure::print_announcement;
@@ -11,7 +12,6 @@ use command::output::{page, print, print_json};
 use command::store::store_to_read;
 use report::{CompareRow, Comparison, compare_table, counts_table, ladder_table, overview_text};
 use results::Document;
-use runner::also_differs;
 use serde_json::{Value, json};
 
 use super::shared::{cell, compared_cell, ending, find, floor_lines, keep_only, pairs, words};
@@ -35,7 +35,11 @@ pub fn compare_by(args: &Compare, by: &Dimension) -> anyhow::Result<Ending> {
     let names = std::iter::once(&args.base).chain(&args.news);
     let mut runs = runs(names, by, &question.at, &args.store)?;
     keep_only(&args.only, &mut runs)?;
-    let settings = Settings { margin: args.margin, ..Settings::default() };
+    let settings = Settings {
+        margin: args.margin,
+        across_machines: args.gate.across_machines,
+        ..Settings::default()
+    };
     let (all, ladder) = (args.all, args.ladder);
     let found = side_by_side(&runs, by, &question, &settings, all, ladder)?;
     let SideBySide { compared, comparison, .. } = &found;
@@ -151,7 +155,7 @@ fn comparison(
     };
     let without: usize = rows.clone().filter(|row| !has_pair(row)).count();
     let base = &columns[0];
-    let mut facts = Vec::new();
+    let mut facts = announcements(table, settings);
     if !table.fixed.is_empty() {
         let fixed = table.fixed.iter().map(|(key, value)| format!("{key}={value}"));
         facts.push(format!("all rows have {}", fixed.collect::<Vec<_>>().join(", ")));

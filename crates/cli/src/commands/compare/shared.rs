@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use analysis::{Compared, Renaming, Settings, Verdict, difference, is_same_machine, merged};
+use analysis::{Compared, Renaming, Settings, difference, is_same_machine, merged};
 use command::ending::{Ending, Usage};
 use command::options::StoreArg;
 use command::output::note;
@@ -107,7 +107,7 @@ pub fn floor_lines<'r>(
     runs: impl IntoIterator<Item = &'r Document>,
     settings: &Settings,
 ) -> Vec<String> {
-    let judged = compared.iter().flatten().filter(|row| row.verdict != Verdict::Emulated);
+    let judged = compared.iter().flatten().filter(|row| row.verdict.is_judged());
     let mut least: Vec<f64> = judged.filter_map(difference).collect();
     if least.is_empty() {
         return Vec::new();

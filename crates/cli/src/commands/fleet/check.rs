@@ -1,17 +1,18 @@
 //! `oscost fleet check`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use analysis::history::HistoryRun;
+use analysis::{Role, role_of_option};
 use command::ending::{Ending, Usage};
 use command::interrupt::stop_on_interrupt;
-use command::output::print;
+use command::output::{note, print};
 use command::store::store_to_read;
 use fleet::{Binary, Effort, Job, Request, State, TransportKind, nodes_of};
 use report::{FleetPage, fleet_check_line};
-use results::{Document, MetricSeries, NODE_TAG, PointKey, RunFigure, Store};
+use results::{Document, MetricSeries, NODE_TAG, PointKey, RunFigure, SLOW_DOWN, Store};
 use runner::Options;
 
 use super::jobs::of_fleet;
@@ -35,19 +36,25 @@ pub fn check(args: &FleetCheck) -> anyhow::Result<Ending> {
     if name.is_empty() {
         return Err(Usage("this machine has no host name; --name gives it one".to_owned()).into());
     }
-    // A node is compared with the others, not with itself.
-    runs.retain(|run| run.summary.tags.get(NODE_TAG) != Some(&name));
-    let Some(newest) = runs.last().cloned() else {
+    // A node is measured as its runs were, and compared with the others, not with itself.
+    let is_own = |run: &HistoryRun| run.summary.tags.get(NODE_TAG) == Some(&name);
+    let own = runs.iter().rposition(is_own).map(|nth| runs[nth].clone());
+    runs.retain(|run| !is_own(run));
+    let Some(like) = own.or_else(|| usual(&runs).cloned()) else {
         return Err(Usage(format!("the job has no node but {name}")).into());
     };
+    keep_alike(&mut runs, &like, &name);
+    if let Some(by) = like.summary.asked.get(SLOW_DOWN) {
+        note(&format!("SLOWED DOWN ON REQUEST ({name} by {by}): its figures include that"));
+    }
     let mut metrics = metrics_of(&store, &runs, &args.points)?;
     drop(store);
     let points: Vec<&PointKey> = metrics.iter().map(|metric| &metric.point).collect();
-    let options = Options { budget: Some(args.budget), ..options_for(&points, &newest) };
+    let options = Options { budget: Some(args.budget), ..options_for(&points, &like) };
     let stop = stop_on_interrupt()?;
     let measured = match &args.node {
-        None => measured_here(&options, &newest, stop)?,
-        Some(node) => measured_there(node, &args.ssh, &options, &newest, args.budget, stop)?,
+        None => measured_here(&options, &like, stop)?,
+        Some(node) => measured_there(node, &args.ssh, &options, &like, args.budget, stop)?,
     };
     let Some(document) = measured else { return Ok(Ending::NotMeasured) };
     add(&mut runs, &mut metrics, &document, &name);
@@ -66,6 +73,51 @@ pub fn check(args: &FleetCheck) -> anyhow::Result<Ending> {
         true => Ending::CheckFailed,
         false => Ending::Done,
     })
+}
+
+/// The options of a run by which its figures differ from those of others.
+fn nuisances(run: &HistoryRun) -> BTreeMap<&String, &String> {
+    let asked = run.summary.asked.iter();
+    asked.filter(|(option, _)| role_of_option(option) == Role::Nuisance).collect()
+}
+
+/// The newest run with the options that most runs have.
+fn usual(runs: &[HistoryRun]) -> Option<&HistoryRun> {
+    let count =
+        |run: &HistoryRun| runs.iter().filter(|other| nuisances(other) == nuisances(run)).count();
+    // The last of several greatest ones is the newest.
+    runs.iter().max_by_key(|run| count(run))
+}
+
+/// Leaves out the nodes that were measured with other options than this one, if two others are left, and names them.
+fn keep_alike(runs: &mut Vec<HistoryRun>, like: &HistoryRun, name: &str) {
+    let node = |run: &HistoryRun| run.summary.tags.get(NODE_TAG).cloned().unwrap_or_default();
+    let is_alike = |run: &HistoryRun| nuisances(run) == nuisances(like);
+    let (alike, others): (Vec<HistoryRun>, Vec<HistoryRun>) =
+        runs.iter().cloned().partition(is_alike);
+    if others.is_empty() {
+        return;
+    }
+    let named = |runs: &[HistoryRun]| -> BTreeSet<String> {
+        runs.iter()
+            .map(|run| {
+                let options = nuisances(run).into_iter();
+                let options: Vec<String> =
+                    options.map(|(option, value)| format!(" --{option} {value}")).collect();
+                let options =
+                    if options.is_empty() { " none of these".to_owned() } else { options.concat() };
+                format!("{} ({})", node(run), options.trim_start())
+            })
+            .collect()
+    };
+    let nodes: BTreeSet<String> = alike.iter().map(node).collect();
+    let listed = named(&others).into_iter().collect::<Vec<_>>().join(", ");
+    let can_leave = nodes.len() > 1;
+    let what = if can_leave { "left out" } else { "compared nevertheless" };
+    note(&format!("measured with other options than {name}, {what}: {listed}"));
+    if can_leave {
+        *runs = alike;
+    }
 }
 
 /// Measures here, into a store that is removed afterwards.

@@ -73,8 +73,19 @@ fn cells(row: &Row) -> [String; 5] {
     ]
 }
 
+/// How often the node was tried before; empty for the first time.
+pub fn attempt(row: &Row) -> String {
+    match row.attempts {
+        0 | 1 => String::new(),
+        attempts => format!(" at attempt {attempts}, continued where the one before had ended"),
+    }
+}
+
 /// Why there is no run, and what to do.
 pub fn reason(row: &Row) -> String {
+    if row.state == State::Done {
+        return attempt(row).trim_start().to_owned();
+    }
     let parts = [&row.reason, &row.remedy];
     parts.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join("; ")
 }

@@ -61,7 +61,7 @@ fn coordinate(mut job: Job, mut store: Store, json: bool) -> anyhow::Result<Endi
     };
     let mut told = |row: &fleet::Row| {
         let said = match (&row.state, &row.run) {
-            (State::Done, Some(run)) => format!("run {run}"),
+            (State::Done, Some(run)) => format!("run {run}{}", rows::attempt(row)),
             _ => rows::reason(row),
         };
         note(&format!("{}: {}: {said}", row.node, row.state.word()));

@@ -214,7 +214,8 @@ pub fn runs_of_fleet(
 /// The fleet of these runs; all facts that are compared may go with a difference.
 pub fn fleet_of(runs: &[HistoryRun], metrics: &[MetricSeries]) -> Fleet {
     let described = platform::machine::describe();
-    let compared = described.iter().filter(|fact| fact.compared).map(|fact| fact.key);
+    let compared =
+        described.iter().filter(|fact| fact.role != analysis::Role::State).map(|fact| fact.key);
     let facts: Vec<&str> = compared.chain([results::SYSTEM, "oscost_build"]).collect();
     Fleet::of(runs, metrics, &facts)
 }

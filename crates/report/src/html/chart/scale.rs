@@ -55,6 +55,10 @@ impl Scale {
             let room = ((high / low).ln() * MARGIN).max(0.05).exp();
             return Scale { kind, low: low / room, high: high * room };
         }
+        // What is always 0 has an axis like other figures.
+        if (low, high) == (0.0, 0.0) {
+            return Scale { kind: ScaleKind::Linear, low, high: 1.0 };
+        }
         let least = high.abs().max(low.abs()).max(1e-9) * 0.02;
         let room = ((high - low) * MARGIN).max(least);
         let low = if from_zero && low >= 0.0 { 0.0 } else { low - room };

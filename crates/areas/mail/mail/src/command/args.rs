@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use command::values::{
-    budget, connection_range, connections, count, cpu, from_to, nameserver, time,
+    budget, connection_range, connections, count, cpu, from_to, nameserver, share, time,
 };
 
 use super::sink_args::MailSink;
@@ -125,6 +125,9 @@ pub struct MailSend {
     /// Continue a delivery that was stopped or killed
     #[arg(long, help_heading = "Retries and journal")]
     pub resume: bool,
+    /// Exit code 1 only if a larger share of the recipients fails or is given up, such as 2% [default: any]
+    #[arg(long, value_name = "SHARE", value_parser = share, help_heading = "Retries and journal")]
+    pub max_failed: Option<f64>,
     /// Keep no journal, so that no record of the delivery remains; for measurements
     #[arg(long, conflicts_with_all = ["journal", "resume"], help_heading = "Retries and journal")]
     pub no_journal: bool,

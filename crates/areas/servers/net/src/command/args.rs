@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use command::values::{
-    budget, connection_range, connections, count, cpu, endpoint, from_to, nameserver, size,
+    budget, connection_range, connections, count, cpu, endpoint, from_to, nameserver, share, size,
 };
 use servers::{ARCHITECTURES, Architecture, Protocol, Work};
 
@@ -136,6 +136,9 @@ pub struct NetLoad {
     /// Ask the server for its CPU time at this address, at which `oscost net serve --report-at` listens
     #[arg(long, value_name = "ADDRESS", conflicts_with = "server_pid", value_parser = endpoint)]
     pub server_report: Option<SocketAddr>,
+    /// Exit code 1 if a larger share of a step's requests fails, such as 1%; without it errors are only shown
+    #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true)]
+    pub max_errors: Option<f64>,
     /// Allow a server on another machine; get the permission of its owner first
     #[arg(long)]
     pub beyond_this_machine: bool,

@@ -77,7 +77,7 @@ pub fn load(args: &NetLoad) -> anyhow::Result<Ending> {
         true => print_json(&steps_json(args, &taken, before, limit))?,
         false => print(&text(args, &taken, before))?,
     }
-    Ok(ending(&taken, all))
+    Ok(ending(&taken, all, args.max_errors))
 }
 
 /// The CPU of each thread of the generator.
@@ -200,9 +200,24 @@ fn is_refused(step: &Step) -> bool {
     step.replies == 0 && step.errors.total() > 0 && step.connections == 0
 }
 
-fn ending(taken: &[Taken], all: bool) -> Ending {
+/// Whether the server was gone at the end of a step: there were errors, and no connection was open any more.
+fn is_gone(step: &Step) -> bool {
+    step.open == 0 && step.errors.total() > 0
+}
+
+/// Share of a step's requests that failed.
+fn failed(step: &Step) -> f64 {
+    let errors = step.errors.total() as f64;
+    errors / (errors + step.replies as f64).max(1.0)
+}
+
+fn ending(taken: &[Taken], all: bool, most: Option<f64>) -> Ending {
     let wrong = |taken: &Taken| taken.step.errors.count(ErrorKind::WrongReply) > 0;
-    if taken.iter().any(wrong) {
+    let above = |taken: &Taken| most.is_some_and(|most| failed(&taken.step) > most);
+    if taken.iter().any(|taken| is_gone(&taken.step)) {
+        note("no connection was open at the end of a step: the server was gone");
+        Ending::NotMeasured
+    } else if taken.iter().any(|taken| wrong(taken) || above(taken)) {
         Ending::CheckFailed
     } else if all && taken.iter().all(|taken| taken.step.replies > 0) {
         Ending::Done
@@ -221,6 +236,10 @@ fn text(args: &NetLoad, taken: &[Taken], before: Option<ProcessTree>) -> String 
     let head = format!("{} to {}: {what}\n\n", args.protocol, args.to);
     let lines: Vec<LoadLine> = taken.iter().map(line).collect();
     let mut text = head + &load_table(&lines, &page());
+    let longest: Vec<String> = taken.iter().filter_map(longest_reply).collect();
+    if !longest.is_empty() {
+        text += &page().hanging("", &format!("longest reply: {}", longest.join(", ")));
+    }
     if args.server_pid.is_none() && args.server_report.is_none() {
         text += "server's CPU time unknown: specify its process with --server-pid, or --server-report\n";
     }
@@ -228,6 +247,13 @@ fn text(args: &NetLoad, taken: &[Taken], before: Option<ProcessTree>) -> String 
         text += &format!("server's memory with {most} connections: {} each\n", in_bytes(bytes));
     }
     text
+}
+
+/// The longest time to a reply of a step: percentiles hide a server that stood still for a second.
+fn longest_reply(taken: &Taken) -> Option<String> {
+    let reply = &taken.step.reply;
+    let longest = || report::quantity::format_time(reply.max() as f64, reply.max() as f64 * 0.01);
+    (!reply.is_empty()).then(|| format!("{} at {}", longest(), taken.step.open))
 }
 
 /// The server's memory for each connection, in the step with the most connections.
