@@ -54,7 +54,7 @@ fn other_migrations(server: &Server) {
         ),
         ("INSERT INTO oscost.oscost_migrations VALUES (99, 'later', '')", "made by a newer oscost"),
         (
-            "UPDATE oscost.oscost_migrations SET number = number + 1",
+            "UPDATE oscost.oscost_migrations SET number = 3 WHERE number = 2",
             "was applied from another file",
         ),
     ] {
