@@ -440,6 +440,13 @@ fn levels_table(levels: &[Levels], page: &Page) -> String {
     format!("{}{}", grid::table(columns, page), page.prose(Ink::Faint, words))
 }
 
+/// Whether anything can be said of a node: in some group it could be named.
+pub fn is_judged(of: &FleetPage, node: usize) -> bool {
+    let could_be_named =
+        |one: &Standing| one.named_from.is_some() && one.deviations.of_nodes[node].is_some();
+    of.standings.iter().any(could_be_named)
+}
+
 /// One line about one node: whether it belongs, and why not.
 pub fn fleet_check_line(of: &FleetPage, node: usize) -> String {
     let name = text::clean(&of.fleet.nodes[node].name);
@@ -451,6 +458,10 @@ pub fn fleet_check_line(of: &FleetPage, node: usize) -> String {
             let words: Vec<String> = of_node.iter().map(|one| stranger_words(of, one)).collect();
             format!("{name} does not belong: {} ({others} others)", words.join("; "))
         }
+        None if !is_judged(of, node) => format!(
+            "{name} cannot be judged: {} with an interval are too few in common with {others} others",
+            text::number_of(count, "figure")
+        ),
         None => {
             let from = of.standings.first().and_then(|one| one.named_from);
             let all = of.standings.first().and_then(|one| one.deviations.of_nodes[node]);

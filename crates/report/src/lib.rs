@@ -61,7 +61,7 @@ pub use delivery::{
     outcome_table, reply_table, reply_time_table,
 };
 pub use env_page::env_page;
-pub use fleet::{FleetPage, fleet_check_line, fleet_comparison_text, fleet_text};
+pub use fleet::{FleetPage, fleet_check_line, fleet_comparison_text, fleet_text, is_judged};
 pub use history::{HistoryOfSeries, WatchPage, history_plot, history_text, watch_text};
 pub use html::{Report, ReportRun, Standings, chart_svg, fleet_html, history_html, report_html};
 pub use junit::{TestCase, TestOutcome, junit};

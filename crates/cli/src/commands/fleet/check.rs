@@ -11,7 +11,7 @@ use command::interrupt::stop_on_interrupt;
 use command::output::{note, print};
 use command::store::store_to_read;
 use fleet::{Binary, Effort, Job, Request, State, TransportKind, nodes_of};
-use report::{FleetPage, fleet_check_line};
+use report::{FleetPage, fleet_check_line, is_judged};
 use results::{Document, MetricSeries, NODE_TAG, PointKey, RunFigure, SLOW_DOWN, Store};
 use runner::Options;
 
@@ -63,9 +63,7 @@ pub fn check(args: &FleetCheck) -> anyhow::Result<Ending> {
     let standings = fleet.standings_of(node);
     let shown = FleetPage { fleet: &fleet, runs: &runs, standings: &standings, explanations: &[] };
     print(&format!("{}\n", fleet_check_line(&shown, node)))?;
-    let is_known = standings
-        .iter()
-        .any(|one| one.named_from.is_some() && one.deviations.of_nodes[node].is_some());
+    let is_known = is_judged(&shown, node);
     let is_worse = |factor: f64| factor > 1.0 + args.worse_than;
     let mut strangers = standings.iter().flat_map(|one| &one.strangers);
     Ok(match strangers.any(|stranger| is_worse(stranger.factor.mid)) {
