@@ -125,9 +125,12 @@ fn differences(runs: &[Described]) -> Vec<Difference> {
     let mut all: Vec<Difference> = Vec::new();
     let mut seen = BTreeSet::new();
     for key in runs.iter().flat_map(|run| run.machine.keys()).filter(|key| seen.insert(*key)) {
-        let role = role_of_fact(key);
         let values: Vec<Option<&Value>> = runs.iter().map(|run| run.machine.get(key)).collect();
-        if role != Role::State && are_known_to_differ(key, &values) {
+        if !are_known_to_differ(key, &values) {
+            continue;
+        }
+        let role = role_of_fact(key);
+        if role != Role::State {
             let values = values.into_iter().map(in_words).collect();
             all.push(shortened(Difference { key: key.clone(), values, role }));
         }
