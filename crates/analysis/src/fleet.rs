@@ -2,9 +2,10 @@
 //!
 //! A node's figure is the mean over its visits. Nodes are compared by groups of figures: all of them, and those with one cause
 //! ([`Cause`]). The deviation of a node in a group is the mean over the group's figures of the logarithm of its figure divided by
-//! the median of all nodes, where figures that differ little between nodes weigh more. What the core does is compared in its cycles, and
-//! its clock is a group of its own: nodes may run at different frequencies, by which nothing is wrong with them. As the spread of these deviations is that of
-//! the nodes themselves, it does not matter how far the figures of a node depend on each other.
+//! the median of all nodes, where figures that differ little between nodes weigh more. What the core does is compared in its
+//! cycles, and its clock is a group of its own: nodes may run at different frequencies, by which nothing is wrong with them. As
+//! the spread of these deviations is that of the nodes themselves, it does not matter how far the figures of a node depend on
+//! each other.
 
 mod crowd;
 mod explanation;

@@ -2,8 +2,8 @@
 //!
 //! A visit is judged by the range in which a single visit's figure lies, around the mean of the visits before that were like each
 //! other. A figure beyond both this range and the threshold is suspect; two successive ones, two of which the mean is beyond the
-//! range of such means, or one that was measured again, are an alarm. Worse figures never become what later ones are judged by, unless the user accepts them; better ones do, once there
-//! are two. So an alarm lasts until its cause is mended or accepted.
+//! range of such means, or one that was measured again, are an alarm. Worse figures never become what later ones are judged by,
+//! unless the user accepts them; better ones do, once there are two. So an alarm lasts until its cause is mended or accepted.
 
 use measure::stats::t_quantile;
 use serde::Serialize;

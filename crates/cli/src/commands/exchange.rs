@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::Path;
 use std::time::SystemTime;
 
-use analysis::is_same_machine;
+use analysis::{is_same_machine, nuisances};
 use command::ending::{Ending, Usage};
 use command::options::replace;
 use command::output::{note, print_document};
@@ -86,7 +86,8 @@ fn export_for_otava(store: &Store, id: &str, args: &Export) -> anyhow::Result<En
         let is_of_series = earlier.run.started_seconds() <= last.run.started_seconds()
             && earlier.other_tool() == last.other_tool()
             && earlier.system() == last.system()
-            && is_same_machine(&earlier.machine, &last.machine);
+            && is_same_machine(&earlier.machine, &last.machine)
+            && nuisances(&earlier, &last, &[]).is_empty();
         if is_of_series {
             earlier.results.retain(|result| is_chosen(result, args));
             runs.push(earlier);

@@ -97,3 +97,21 @@ fn what_failed_has_no_verdict_on_its_time() {
     let mut limited = bench.command("time -i -r 6 --no-counts --max-failures 50% false");
     finish(&mut limited).with(1);
 }
+
+/// A tag stands for its runs on the machine of the newest one: another machine of the same kind is another series.
+#[test]
+fn a_tag_means_one_machine() {
+    let bench = Bench::new();
+    short_run(&bench);
+    let exported = bench.oscost("export").with(0).json();
+    for (id, machine) in [("one", "aaaa"), ("two", "bbbb"), ("three", "aaaa")] {
+        let mut document = exported.clone();
+        document["run"]["id"] = id.into();
+        document["run"]["tags"] = serde_json::json!({ "kernel": "new" });
+        document["machine"]["machine_id"] = machine.into();
+        bench.write("tagged.json", &document.to_string());
+        bench.oscost("import tagged.json").with(0);
+    }
+    let said = bench.oscost("compare one kernel=new").with(0);
+    said.complains(&["1 run of kernel=new on another machine"]);
+}

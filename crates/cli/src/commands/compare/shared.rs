@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use analysis::{Compared, Renaming, Settings, difference, is_same_machine, merged};
+use analysis::{Compared, Renaming, Settings, difference, is_same_machine, merged, nuisances};
 use command::ending::{Ending, Usage};
 use command::options::StoreArg;
 use command::output::note;
@@ -79,7 +79,9 @@ pub fn find_merged(name: &str, store: &StoreArg) -> anyhow::Result<Document> {
     for (_, id) in store.tagged(key)?.into_iter().filter(|(of_run, _)| of_run == value) {
         let run = store.document(&id)?;
         let is_whole = run.run.finished.is_some() && !run.results.is_empty();
-        match run.system() == newest.system() && is_same_machine(&run.machine, &newest.machine) {
+        let is_alike = is_same_machine(&run.machine, &newest.machine)
+            && nuisances(&run, &newest, &[]).is_empty();
+        match run.system() == newest.system() && is_alike {
             true if is_whole => runs.push(run),
             true => {}
             false => left_out += usize::from(run.system() == newest.system()),
@@ -87,7 +89,7 @@ pub fn find_merged(name: &str, store: &StoreArg) -> anyhow::Result<Document> {
     }
     if left_out > 0 {
         let runs = if left_out == 1 { "1 run".to_owned() } else { format!("{left_out} runs") };
-        note(&format!("{runs} of {name} on another machine, or another state of it, left out"));
+        note(&format!("{runs} of {name} on another machine, in another state of it, or measured in another way, left out"));
     }
     Ok(if runs.is_empty() { newest } else { merged(&runs, name) })
 }
