@@ -1,8 +1,9 @@
 //! What is ranked, averaged, charted or said in one sentence differs only in what the designs name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use analysis::answer::answers;
+use analysis::{Cell, Dimension, Question, Row, tabulate};
 use catalog::{Application, Design, Extent, Select};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -117,4 +118,51 @@ fn answers_compare_like_with_like() {
     }
     assert!(compared.values().sum::<usize>() > 200, "{compared:?}");
     assert!(compared.contains_key("server") && compared.contains_key("lock"), "{compared:?}");
+}
+
+/// Checks every table that `compare --by` can make of a parameter or of the cases of an area: what stands in one row differs in
+/// nothing but that, and the base has figures beside others in its rows.
+#[test]
+fn rows_of_a_table_compare_like_with_like() {
+    let mut results = Vec::new();
+    for (_, application) in applications() {
+        for result in points(application, 0) {
+            let is_new = |known: &CaseResult| {
+                known.point() != result.point() || known.metric != result.metric
+            };
+            if results.iter().all(is_new) {
+                results.push(result);
+            }
+        }
+    }
+    let run = [simulated::document("a", results)];
+    let names: BTreeSet<&String> = run[0].results.iter().flat_map(|r| r.params.keys()).collect();
+    let mut pairs = 0;
+    for name in names {
+        let by = Dimension::Param(name.clone());
+        let Ok(table) = tabulate(&run, &by, &Question::default()) else { continue };
+        for row in &table.rows {
+            let found: Vec<&CaseResult> =
+                row.cells.iter().filter_map(Cell::found).map(|found| found.result).collect();
+            for two in found.windows(2) {
+                let rest = |result: &CaseResult| {
+                    let mut params = result.params.clone();
+                    params.remove(name);
+                    (result.case.clone(), params, result.metric.clone())
+                };
+                assert_eq!(rest(two[0]), rest(two[1]), "by {name}");
+                pairs += 1;
+            }
+        }
+        let has_pair =
+            |row: &&Row| row.cells.iter().filter(|cell| cell.found().is_some()).count() > 1;
+        let based = |row: &&Row| row.cells[0].found().is_some();
+        let (all, with_base) = table
+            .rows
+            .iter()
+            .filter(has_pair)
+            .fold((0, 0), |(all, with), row| (all + 1, with + usize::from(based(&row))));
+        assert!(all == 0 || with_base > 0, "the base of {name} is beside none of {all} rows");
+    }
+    assert!(pairs > 200, "{pairs}");
 }

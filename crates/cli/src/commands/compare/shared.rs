@@ -89,7 +89,9 @@ pub fn find_merged(name: &str, store: &StoreArg) -> anyhow::Result<Document> {
     }
     if left_out > 0 {
         let runs = if left_out == 1 { "1 run".to_owned() } else { format!("{left_out} runs") };
-        note(&format!("{runs} of {name} on another machine, in another state of it, or measured in another way, left out"));
+        note(&format!(
+            "{runs} of {name} on another machine, in another state of it, or measured in another way, left out"
+        ));
     }
     Ok(if runs.is_empty() { newest } else { merged(&runs, name) })
 }
