@@ -22,6 +22,8 @@ const NAMES: usize = 120;
 const LINE: usize = 14;
 const LINES: usize = 3;
 const HEAD: usize = LINE * LINES;
+/// Width of the name of a cause, in px.
+const CAUSE: usize = 180;
 /// Height of a row of dots, in px.
 const ROW: usize = 18;
 
@@ -131,11 +133,14 @@ fn map(of: &FleetPage) -> Markup {
     figures.sort_by(|one, other| (&one.cause, &one.point).cmp(&(&other.cause, &other.point)));
     let figures_left = figures.len().saturating_sub(FIGURES);
     figures.truncate(FIGURES);
-    let (width, height) = (NAMES + CELL * figures.len(), HEAD + CELL * nodes.len());
     // The first column of each cause.
     let causes: Vec<usize> = (0..figures.len())
         .filter(|&at| at == 0 || figures[at].cause != figures[at - 1].cause)
         .collect();
+    // The name of the last cause may be wider than its columns.
+    let of_names = causes.last().map_or(0, |at| CELL * at + CAUSE);
+    let width = NAMES + of_names.max(CELL * figures.len());
+    let height = HEAD + CELL * nodes.len();
     html! {
         p {
             "A row for each node, the worst first; a column for each figure, by cause. Colours tell how far the node is from the middle of \
