@@ -200,6 +200,9 @@ mod tests {
                 of_ssh(&["ssh".to_owned(), "-F".to_owned(), "my file".to_owned()], "a", errors);
             assert!(failure.reason.contains(reason), "{failure:?}");
             assert_eq!(failure.again, again, "{failure:?}");
+            // What is proposed is tried with the user's own options.
+            let remedy = &failure.remedy;
+            assert!(!remedy.contains("ssh ") || remedy.contains("ssh -F 'my file' a"), "{remedy}");
         }
     }
 }

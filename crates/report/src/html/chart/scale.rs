@@ -127,6 +127,18 @@ mod tests {
 
     use super::*;
 
+    /// Such an axis began at -0.00000000002, which was printed over the next chart.
+    #[test]
+    fn what_is_always_zero_has_an_axis_to_one() {
+        let none = Extent { low: 0.0, high: 0.0 };
+        for from_zero in [false, true] {
+            let scale = Scale::of(none, none.best(), from_zero);
+            let ticks = scale.ticks(5);
+            let ends = (ticks.first().copied(), ticks.last().copied());
+            assert_eq!((ends, scale.at(0.0)), ((Some(0.0), Some(1.0)), 0.0));
+        }
+    }
+
     #[test]
     fn positions_follow_the_scale() {
         let extent = Extent::of([1.0, 10.0, f64::NAN, 100.0].into_iter()).unwrap();
