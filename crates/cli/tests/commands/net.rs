@@ -47,6 +47,8 @@ fn a_ramp_has_a_row_for_each_step() {
         assert!(said.out.lines().any(|line| line.starts_with(first)), "{first:?}: {}", said.out);
     }
     said.out.says(&["server's CPU time unknown: specify its process with --server-pid"]);
+    // Percentiles hide a server that stood still.
+    said.out.says(&["longest reply: ", " at 20"]);
 }
 
 #[test]
