@@ -19,7 +19,8 @@ use crate::stats::{OF_NORMAL, dependence, median};
 /// Greatest p-value of a change point, multiplied by the number of values. At most 2 % of series of independent values without a
 /// change then have a change point: splits and windows overlap, and there are fewer different ones than values.
 const CHANCE: f64 = 0.009;
-/// The same for the chance of 5 % that any of several series has one.
+/// Greatest p-value, multiplied by the number of values and of series, with which any of several series has a change point by chance
+/// in 5 % of looks at all of them.
 const CHANCE_OF_ALL: f64 = 0.0225;
 /// Factor on the greatest p-value for points that are only candidates: beside a change that is not found yet, another seems less
 /// significant than it is. Hunter has the same factor.

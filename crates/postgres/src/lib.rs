@@ -42,7 +42,7 @@ pub fn open(url: &str, access: Access) -> Result<Store, StoreError> {
 /// a store with journals, in which runs are kept meanwhile.
 ///
 /// # Errors
-/// Those of [`open`] but [`StoreError::Lost`].
+/// The errors of [`open`] but [`StoreError::Lost`].
 pub fn open_now_or_later(url: &str) -> Result<Store, StoreError> {
     /// A refusal comes sooner.
     const SILENT: Duration = Duration::from_secs(5);

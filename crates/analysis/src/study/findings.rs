@@ -27,7 +27,8 @@ impl<'a> StudyFindings<'a> {
         Self::of_runs(study, runs, false)
     }
 
-    /// The same, with `across_machines` also for claims that compare runs of different machines.
+    /// Fills the tables and judges the claims as [`Self::of`] does, with `across_machines` also claims that compare runs of different
+    /// machines.
     pub fn of_runs(study: &'a Study, runs: &'a [Document], across_machines: bool) -> Self {
         let claims = judge_runs(&study.claims_on(runs), runs, across_machines);
         let figures = Figures { study, runs, claims: &claims };

@@ -56,7 +56,7 @@ fn a_run_is_compared_with_a_document() {
     let first = markdown.lines().next().unwrap();
     assert!(first.contains("2 of 2 worse by more than 20 %"), "{first}");
     assert!(markdown.contains("| `syscall/getppid` |"), "{markdown}");
-    // The same from another machine says nothing of this one's change, unless one asks for it.
+    // A baseline of another machine says nothing of a change on this one, unless one asks for it.
     let mut document: Value = serde_json::from_str(&bench.text("base.json")).unwrap();
     document["machine"]["cpus"] = 64.into();
     document["machine"]["cpu_model"] = 999.into();

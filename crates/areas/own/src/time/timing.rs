@@ -318,7 +318,7 @@ impl Timing<'_> {
         }
     }
 
-    /// The same, also after a request to stop, and then for a short time.
+    /// Runs a command as [`Self::once`] does, also after a request to stop, and then for a short time.
     fn undo_by(&mut self, which: usize, of: fn(&Timed) -> &Vec<String>, option: &str) {
         let words = of(&self.commands[which]).clone();
         if words.is_empty() {

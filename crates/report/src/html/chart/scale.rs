@@ -127,7 +127,7 @@ mod tests {
 
     use super::*;
 
-    /// Such an axis began at -0.00000000002, which was printed over the next chart.
+    /// The axis of a constant 0 began at -0.00000000002, which was printed over the next chart.
     #[test]
     fn what_is_always_zero_has_an_axis_to_one() {
         let none = Extent { low: 0.0, high: 0.0 };
