@@ -170,10 +170,12 @@ impl Trend {
         // Spikes belong to no mean.
         let places = without_spikes(&self.places());
         let mut found = changes_without_spikes(&places, together);
+        // Most figures of a history have no change, and need no resolution.
+        let resolution = if found.is_empty() { (0.0, 0.0) } else { self.resolution() };
         loop {
             self.divide(&places, &found);
             let size = |change: &Change| change.by.abs();
-            let small = self.changes.iter().filter(|change| !self.is_notable(change));
+            let small = self.changes.iter().filter(|change| !self.is_notable(change, resolution));
             // The parts around the smallest change are one, and its neighbours are judged by that.
             let least = small.min_by(|one, other| size(one).total_cmp(&size(other)));
             let Some(at) = least.map(|change| change.at) else { break };
@@ -183,19 +185,24 @@ impl Trend {
     }
 
     /// Whether a change is larger than what figures are known to: a share, the step of the clock or the interval of a figure.
-    fn is_notable(&self, change: &Change) -> bool {
+    fn is_notable(&self, change: &Change, (step, half): (f64, f64)) -> bool {
         if let Some(ratio) = change.ratio
             && (ratio.mid.ln().abs() < LEAST_SHARE || (ratio.low..=ratio.high).contains(&1.0))
         {
             return false;
         }
+        change.by.abs() > step && change.by.abs() >= half
+    }
+
+    /// The step of the clock and half the interval of a figure, in the unit: no change is smaller.
+    fn resolution(&self) -> (f64, f64) {
         let halves = self.visits.iter().map(|visit| (visit.figure.high - visit.figure.low) / 2.0);
         let mut halves: Vec<f64> = halves.filter(|half| half.is_finite()).collect();
         let half = if halves.is_empty() { 0.0 } else { median(&mut halves) };
         let is_time = self.unit.starts_with("ns");
         let figures: Vec<f64> = self.visits.iter().map(|visit| visit.figure.median).collect();
         let step = if is_time { grid_step(&figures) } else { 0.0 };
-        change.by.abs() > step && change.by.abs() >= half
+        (step, half)
     }
 
     fn divide(&mut self, places: &[f64], found: &[usize]) {
