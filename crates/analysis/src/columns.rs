@@ -73,15 +73,13 @@ pub fn compare_columns<'a>(table: Table<'a>, settings: &Settings) -> ComparedTab
 /// The lines that announce columns of other machines than the first one's.
 pub fn announcements(table: &Table, settings: &Settings) -> Vec<String> {
     let asked = table.by.facts();
+    let is_base = |run: &&Document| table.by.value_of_run(run).as_ref() == table.columns.first();
+    let Some(base) = table.runs.iter().find(is_base) else { return Vec::new() };
     let named = (0..table.runs.len()).map(|run| (&table.runs[run], table.name_of_run(run).1));
     let line = |(run, name): (&Document, String)| {
-        let apart = nuisances(&table.runs[0], run, &asked);
-        judge::announcement(settings.across_machines, &apart, &name)
+        judge::announcement(settings.across_machines, &nuisances(base, run, &asked), &name)
     };
-    match table.by.is_of_runs() {
-        true => named.filter_map(line).collect(),
-        false => Vec::new(),
-    }
+    named.filter_map(line).collect()
 }
 
 /// Reason why two cells cannot be compared.

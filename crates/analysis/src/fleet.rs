@@ -466,7 +466,7 @@ impl NodeFigure {
 
 /// The variance of the logarithm of a run's figure by its rounds; 0 for figures that do not differ.
 fn error_of(interval: Interval, rounds: u16) -> f64 {
-    if !(interval.low > 0.0 && interval.high.is_finite()) || rounds < 2 {
+    if !(interval.low > 0.0 && interval.high.is_finite()) {
         return 0.0;
     }
     let half = (interval.high.ln() - interval.low.ln()) / 2.0;

@@ -71,9 +71,18 @@ pub fn judge_runs(
 
 /// Why figures of a claim are not compared, if they are of different machines, or were measured in different ways.
 fn machines_of(selected: &Selected) -> Option<String> {
-    let mut data = selected.groups.iter().flat_map(Group::data);
-    let first = data.next()?.document;
-    let apart = data.find_map(|datum| nuisances_in_words(&nuisances(first, datum.document, &[])));
+    let mut runs: Vec<&Document> = Vec::new();
+    for datum in selected.groups.iter().flat_map(Group::data) {
+        if !runs.iter().any(|known| std::ptr::eq(*known, datum.document)) {
+            runs.push(datum.document);
+        }
+    }
+    // A run that hides a fact differs in it from no other, so that each is compared with each.
+    let mut pairs = runs
+        .iter()
+        .enumerate()
+        .flat_map(|(at, one)| runs[at + 1..].iter().map(move |other| nuisances(one, other, &[])));
+    let apart = pairs.find_map(|nuisances| nuisances_in_words(&nuisances));
     apart.map(|(is, facts)| format!("{is} ({facts}): --across-machines judges it"))
 }
 

@@ -189,6 +189,51 @@ fn each_fact_is_nuisance_or_subject_as_documented() {
     assert!(undocumented.iter().all(|key| known.contains(&key.as_str())), "{undocumented:?}");
 }
 
+/// A run of one figure on a system with this processor; `None` hides it.
+fn on(name: &'static str, cpu: Option<&'static str>) -> Document {
+    let mut run = run(&[(SYSTEM, name)]);
+    run.machine.extend(cpu.map(|cpu| ("cpu".to_owned(), cpu.into())));
+    run.run.asked.clear();
+    run.run.id = name.to_owned();
+    run.results = vec![simulated::rounds_of("syscall/getppid", &[100.0; 12])];
+    run
+}
+
+/// A sandbox that hides its processor differs from no other run in it; two others still do.
+#[test]
+fn a_claim_compares_the_machines_of_each_two_of_its_runs() {
+    simulated::areas::install();
+    let claims = "[[claim]]\nname = \"x\"\nsentence = \"x\"\na = { case = \"syscall/getppid\", system = \"best\" }\n\
+                  b = { case = \"syscall/getppid\", system = \"worst\" }\nrelation = \"ratio < 20\"\n";
+    let claims = ClaimFile::parse(claims).expect("a claim").claims;
+    let verdict = |last: &'static str| {
+        let runs = [on("hidden", None), on("old", Some("x")), on("new", Some(last))];
+        judge_runs(&claims, &runs, false).remove(0)
+    };
+    let alike = verdict("x");
+    assert_eq!((alike.verdict, alike.note.as_str()), (ClaimVerdict::Holds, ""));
+    let apart = verdict("y");
+    assert_eq!(apart.verdict, ClaimVerdict::Undecided);
+    assert!(apart.note.contains("another machine (cpu)"), "{}", apart.note);
+}
+
+/// The base may be named: the others are compared with it, not with the first run.
+#[test]
+fn columns_of_other_machines_than_the_named_base_are_announced() {
+    let runs = [on("a", Some("x")), on("b", Some("y")), on("c", Some("y"))];
+    let announced = |base: Option<&str>| {
+        let question = Question { base: base.map(str::to_owned), ..Question::default() };
+        let table = tabulate(&runs, &Dimension::System, &question).expect("three systems");
+        let lines = crate::announcements(&table, &Settings::default());
+        let name = |line: &String| {
+            ["a", "b", "c"].into_iter().find(|n| line.contains(&format!("{n} is not judged")))
+        };
+        lines.iter().map(name).collect::<Vec<_>>()
+    };
+    assert_eq!(announced(None), [Some("b"), Some("c")]);
+    assert_eq!(announced(Some("b")), [Some("a")]);
+}
+
 #[test]
 fn systems_of_one_host_may_show_their_programs_another_processor() {
     let facts = |system: &'static str, cpu: &'static str, id: &'static str| {
