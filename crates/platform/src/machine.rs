@@ -209,6 +209,19 @@ mod tests {
         }
     }
 
+    #[cfg(unix)]
+    #[test]
+    fn a_user_is_named_without_the_environment() {
+        let id = |what| {
+            let said =
+                std::process::Command::new("id").arg(what).output().expect("id starts").stdout;
+            String::from_utf8_lossy(&said).trim().to_owned()
+        };
+        // A user whom no list has is a number, for which id has no name.
+        let listed = Some(id("-un")).filter(|name| !name.is_empty() && *name != id("-u"));
+        assert_eq!(os_user_name(), listed.unwrap_or_else(|| format!("user {}", id("-u"))));
+    }
+
     #[test]
     fn line_names_the_machine() {
         let machine = facts(&[

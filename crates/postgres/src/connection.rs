@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use results::StoreError;
 use results::store::{Engine, PointRow, Row, Value};
 use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, NoTls, Statement};
 use tokio_postgres_rustls::MakeRustlsConnect;
@@ -31,7 +32,8 @@ pub enum Access {
 /// The schema of all tables.
 pub(crate) const SCHEMA: &str = "oscost";
 
-/// How long a statement may take.
+/// How long a statement may take, and for how long the server lets a transaction of a process wait that is stopped or gone: its locks
+/// hold up others.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How long connecting may take.
@@ -64,6 +66,8 @@ pub(crate) struct Postgres {
 struct Link {
     client: Client,
     prepared: HashMap<String, Statement>,
+    /// What moves the data between the client and the server.
+    connection: JoinHandle<()>,
 }
 
 impl fmt::Debug for Postgres {
@@ -140,7 +144,7 @@ impl Postgres {
         if is_there {
             return Ok(());
         }
-        *self.link.borrow_mut() = None;
+        self.close(self.link.borrow_mut().take());
         if self.silent.get().is_some_and(|since| since.elapsed() < SILENCE) {
             return Err(self.lost("the server did not answer a moment ago"));
         }
@@ -149,31 +153,35 @@ impl Postgres {
         }
         let config = &self.address.config;
         let connecting = async {
-            match self.tls.clone() {
+            let (client, connection) = match self.tls.clone() {
                 Some(tls) => {
                     let (client, connection) = config.connect(tls).await?;
-                    tokio::spawn(connection);
-                    Ok(client)
+                    (client, tokio::spawn(async { drop(connection.await) }))
                 }
                 None => {
                     let (client, connection) = config.connect(NoTls).await?;
-                    tokio::spawn(connection);
-                    Ok(client)
+                    (client, tokio::spawn(async { drop(connection.await) }))
                 }
-            }
+            };
+            Ok(Link { client, prepared: HashMap::new(), connection })
         };
         let usual = self.patience.get();
         self.patience.set(usual.min(TO_CONNECT));
-        let client: Result<Client, StoreError> = self.in_time(connecting);
+        let link = self.in_time(connecting);
         self.patience.set(usual);
-        let client = client?;
-        let only = if self.access == Access::Read { "on" } else { "off" };
+        *self.link.borrow_mut() = Some(link?);
+        let seconds = PATIENCE.as_secs();
         let settings = format!(
             "SET search_path TO {SCHEMA}, pg_catalog; SET client_min_messages TO warning;
-             SET default_transaction_read_only TO {only}; SET synchronous_commit TO on"
+             SET default_transaction_read_only TO {only}; SET synchronous_commit TO on;
+             SET statement_timeout TO '{seconds}s'; SET idle_in_transaction_session_timeout TO '{seconds}s'",
+            only = if self.access == Access::Read { "on" } else { "off" }
         );
-        self.in_time(client.batch_execute(&settings))?;
-        *self.link.borrow_mut() = Some(Link { client, prepared: HashMap::new() });
+        let set = self.with_link(async |link| link.client.batch_execute(&settings).await);
+        if set.is_err() {
+            self.close(self.link.borrow_mut().take());
+        }
+        set?;
         match self.check.take() {
             Some(check) => check(self).inspect_err(|_| self.check.set(Some(check))),
             None => Ok(()),
@@ -207,9 +215,19 @@ impl Postgres {
         let done = self.in_time(work(link));
         if matches!(done, Err(StoreError::Lost { .. })) {
             // What the server had still to answer would be taken for the answer to the next statement.
-            *slot = None;
+            self.close(slot.take());
         }
         done
+    }
+
+    /// Closes a connection at once: otherwise that is done with the next statement, and until then the locks of its transaction hold
+    /// up other machines.
+    fn close(&self, link: Option<Link>) {
+        if let Some(Link { connection, .. }) = link {
+            connection.abort();
+            connection.abort();
+            let _ = self.runtime.block_on(connection);
+        }
     }
 
     fn run<T>(
@@ -290,7 +308,7 @@ impl Engine for Postgres {
         self.is_in_transaction.set(false);
         let ended = self.with_link(async |link| link.client.batch_execute("ROLLBACK").await);
         if ended.is_err() {
-            *self.link.borrow_mut() = None;
+            self.close(self.link.borrow_mut().take());
         }
     }
 

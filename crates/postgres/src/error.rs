@@ -41,10 +41,12 @@ pub(crate) fn of(name: &str, error: &tokio_postgres::Error) -> StoreError {
 }
 
 /// Whether the same may succeed later: classes of lost connections, rolled back transactions, missing resources such as disk, an
-/// operator who ended the server, and internal errors, such as "could not write init file" of a new connection on a full disk
-/// (PostgreSQL 15).
+/// operator who ended the server, internal errors, such as "could not write init file" of a new connection on a full disk
+/// (PostgreSQL 15), and a transaction that waited for this process for too long.
 fn is_temporary(code: &str) -> bool {
-    ["08", "40", "53", "57", "58", "XX"].iter().any(|class| code.starts_with(class))
+    let classes = ["08", "40", "53", "57", "58", "XX"];
+    classes.iter().any(|class| code.starts_with(class))
+        || code == SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT.code()
 }
 
 fn of_set_up(what: &str) -> &'static str {
@@ -79,8 +81,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_certificate_that_is_not_verified_has_its_remedy() {
+        let of_tls = of_set_up("error performing TLS handshake: invalid peer certificate");
+        assert!(of_tls.contains("sslrootcert=FILE (on this machine with sslmode=verify-full too)"));
+        assert!(of_set_up("password missing").contains("PGPASSWORD"));
+    }
+
+    #[test]
     fn a_full_disk_is_temporary_and_a_wrong_password_is_not() {
-        let full = [SqlState::DISK_FULL, SqlState::INTERNAL_ERROR];
+        let full = [
+            SqlState::DISK_FULL,
+            SqlState::INTERNAL_ERROR,
+            SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
+        ];
         assert!(full.iter().all(|state| is_temporary(state.code())));
         let wrong = [SqlState::INVALID_PASSWORD, SqlState::UNDEFINED_DATABASE];
         assert!(!wrong.iter().any(|state| is_temporary(state.code())));

@@ -67,7 +67,11 @@ fn the_slow_node_and_what_goes_with_differences_are_named() {
     bench.oscost("fleet compare --by tag.zone").with(2).notes(&["these have: tag.firmware"]);
     bench.oscost("fleet show job-2").with(2).notes(&["no finished run of job job-2"]);
     bench.oscost("report --fleet -o fleet.html").with(0);
-    assert!(bench.text("fleet.html").contains("n17 does not belong"));
+    let page = bench.text("fleet.html");
+    // What was measured when, and the nodes at both ends, without a pointer over the dots.
+    for part in ["n17 does not belong", "job job-1", "2026-09-01", "; worst n17 ", ", best n"] {
+        assert!(page.contains(part), "no {part}");
+    }
 }
 
 /// Checks this machine beside others that are as fast, and beside others that are ten times as fast: then it does not belong.

@@ -14,9 +14,10 @@ use testing::postgres::{OWNER, PASSWORD, Server};
 use crate::battery::{machine, measured, round, run};
 use crate::proxy::Proxy;
 
-pub const TESTS: [(&str, fn()); 2] = [
+pub const TESTS: [(&str, fn()); 3] = [
     ("kills_of_the_server_and_cut_connections_lose_and_double_nothing", kills_and_cuts),
     ("a_run_without_its_server_goes_on_and_is_sent_later", without_the_server),
+    ("what_is_given_up_holds_no_lock", given_up),
 ];
 
 const NIGHT: &str = "2026-11-21T20:36:55Z";
@@ -126,18 +127,18 @@ pub fn written_meanwhile(extent: &Extent) -> Option<Outcome> {
 }
 
 /// Opens the store, however often the connection is cut meanwhile.
-fn opened(url: &str, journals: &Path) -> Store {
+fn opened(url: &str, journals: &Path, sending: Sending) -> Store {
     let store = testing::until_some(|| match open(url, Access::Write) {
         Err(StoreError::Lost { .. }) => None,
         other => Some(other.expect("opens")),
     });
-    store.with_journals(journals.to_owned(), EAGER)
+    store.with_journals(journals.to_owned(), sending)
 }
 
 /// Writes the runs of one writer; returns how many of them were sent later.
 fn write(url: &str, journals: &Path, writer: usize, extent: &Extent, done: &Sender<()>) -> usize {
     let mut later = 0;
-    let mut store = opened(url, journals);
+    let mut store = opened(url, journals, EAGER);
     for nth in 0..extent.runs {
         let id = format!("run-{writer}-{nth}");
         store.begin_run(&run(&id, NIGHT), &machine(), "{}").expect("begins in its journal");
@@ -153,7 +154,7 @@ fn write(url: &str, journals: &Path, writer: usize, extent: &Extent, done: &Send
     }
     // As `oscost sync` does, in another process.
     drop(store);
-    let store = opened(url, journals);
+    let store = opened(url, journals, Sending::default());
     testing::until(|| {
         let unsent = store.unsent().expect("readable");
         for id in &unsent {
@@ -218,4 +219,35 @@ fn without_the_server() {
     assert!(matches!(error, StoreError::RunDiffers { .. }), "{error}");
     assert_eq!(store.unsent().expect("none"), [""; 0]);
     assert_eq!(server.sql("postgres", "SELECT count(*) FROM oscost.packed_rounds"), "2");
+}
+
+/// A statement that is not answered in time is given up, and with it the transaction: its locks do not wait for the next statement.
+fn given_up() {
+    let Some(server) = Server::start("") else { return };
+    let url = server.socket_url(OWNER, "postgres");
+    init(&url, &Grants::default()).expect("a new store");
+    let folder = tempfile::tempdir().expect("a folder");
+    let impatient = Sending { patience: Duration::from_millis(300), ..EAGER };
+    let store = open(&url, Access::Write).expect("opens");
+    let mut store = store.with_journals(folder.path().to_owned(), impatient);
+    store.begin_run(&run("a", NIGHT), &machine(), "{}").expect("begins");
+    store.add_round("a", &round(0)).expect("sent");
+    // Another transaction holds up the next round, in the middle of this store's.
+    let lock =
+        "BEGIN; LOCK TABLE oscost.packed_rounds IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(100)";
+    thread::scope(|scope| {
+        let holder = scope.spawn(|| server.try_sql("postgres", lock));
+        let which = |what: &str| format!("FROM pg_stat_activity WHERE {what}");
+        let count =
+            |what: &str| server.sql("postgres", &format!("SELECT count(*) {}", which(what)));
+        testing::until(|| count("wait_event = 'PgSleep'") == "1");
+        store.add_round("a", &round(1)).expect("kept in its journal");
+        let of_store = "application_name = 'oscost' AND xact_start IS NOT NULL";
+        assert_eq!(count(&format!("{of_store} AND wait_event_type = 'Lock'")), "1");
+        let end = format!("SELECT pg_terminate_backend(pid) {}", which("wait_event = 'PgSleep'"));
+        server.sql("postgres", &end);
+        holder.join().expect("it ends").expect_err("terminated");
+        testing::until(|| count(of_store) == "0");
+    });
+    assert!(!server.log().contains("idle-in-transaction timeout"), "{}", server.log());
 }
