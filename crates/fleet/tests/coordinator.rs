@@ -165,6 +165,26 @@ fn a_run_that_the_store_does_not_take_is_stored_later_without_its_node() {
     assert_eq!(documents.count(), 0, "the store has it");
 }
 
+/// What ended a node's run is not hidden by a stop after it.
+#[test]
+fn a_stop_leaves_the_reason_of_what_had_failed() {
+    let lab = Lab::new();
+    let says = |messages: &[&str]| {
+        let lines = messages.iter().map(|message| format!("{{\"oscost-fleet\":{message}}}\n"));
+        fs::write(lab.path().join("answer.n1"), lines.collect::<String>()).expect("a file");
+    };
+    says(&[
+        r#""begun""#,
+        r#""failed","reason":"it ran out of memory","remedy":"more of it","again":false"#,
+    ]);
+    let mut job = lab.job(&["n1"], effort(1, 0));
+    assert_eq!(run(&mut job, &mut |_| Ok(()))[0].state, State::Failed);
+    says(&[r#""ended""#]);
+    let row = job.stop().expect("stopped").remove(0);
+    assert_eq!((row.state, row.reason.as_deref()), (State::Failed, Some("it ran out of memory")));
+    assert_eq!(lab.calls().len(), 2, "the node was asked to end");
+}
+
 #[test]
 fn one_coordinator_has_a_job() {
     let lab = Lab::new();
