@@ -1,5 +1,8 @@
 //! Options of several commands: the store, labels, and files to which results are written in addition to the tables.
 
+use std::fs::{self, File};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -102,33 +105,81 @@ pub fn is_stdout(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// Writes a whole file; `-` is standard output.
+/// Writes a whole file; `-` is standard output. A reader finds the old content or the new one, also when the disk is full or the
+/// program is killed: the file is written under another name and renamed. What is no regular file, such as a FIFO, and a file in
+/// a folder where none can be made, is written in place.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Usage> {
-    use std::io::Write;
     // A FIFO may wait for its reader for ever.
     end_when_asked();
     if is_stdout(path) {
-        let mut output = std::io::stdout().lock();
+        let mut output = io::stdout().lock();
         let written = output.write_all(bytes).and_then(|()| output.flush());
         return written.map_err(|e| Usage(format!("cannot write to standard output: {e}")));
     }
-    std::fs::write(path, bytes).map_err(|e| Usage(format!("cannot write {}: {e}", path.display())))
+    replaced(path, bytes).map_err(|e| Usage(format!("cannot write {}: {e}", path.display())))
 }
 
-/// Writes a whole file by renaming, so that a reader finds the old content or the new one; what is no regular file, such as a
-/// FIFO, is written like any other by [`write`].
-pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), Usage> {
-    let is_regular = std::fs::symlink_metadata(path).map_or(true, |known| known.is_file());
-    let Some(name) = path.file_name().filter(|_| is_regular && !is_stdout(path)) else {
-        return write(path, bytes);
+fn replaced(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let known = fs::metadata(path).ok();
+    if known.as_ref().is_some_and(|known| !known.is_file()) {
+        return fs::write(path, bytes);
+    }
+    // Of a link the file is written that it names.
+    let path = if known.is_some() { fs::canonicalize(path)? } else { path.to_owned() };
+    // Readers look for files by the end of their names, such as `*.prom`; nobody can guess the name.
+    let random = RandomState::new().build_hasher().finish();
+    let part = path.with_file_name(format!(".{random:016x}.part"));
+    let mut file = match File::create_new(&part) {
+        Err(error) if known.is_some() && error.kind() == ErrorKind::PermissionDenied => {
+            return fs::write(path, bytes);
+        }
+        created => created?,
     };
-    // Readers look for files by the end of their names, such as `*.prom`.
-    let part = format!(".{}.{}.part", name.to_string_lossy(), std::process::id());
-    let part = path.with_file_name(part);
-    let written = std::fs::write(&part, bytes).and_then(|()| std::fs::rename(&part, path));
-    written.map_err(|e| {
+    let permissions = known.map_or(Ok(()), |known| file.set_permissions(known.permissions()));
+    let written = permissions.and_then(|()| file.write_all(bytes));
+    drop(file);
+    written.and_then(|()| fs::rename(&part, &path)).inspect_err(|_| {
         // The error is reported, whether or not there is anything to remove.
-        let _ = std::fs::remove_file(&part);
-        Usage(format!("cannot write {}: {e}", path.display()))
+        let _ = fs::remove_file(&part);
     })
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_with_its_permissions_and_a_link_stays() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [file, link] = ["kept", "link"].map(|name| folder.path().join(name));
+        fs::write(&file, "old").expect("written");
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).expect("ours");
+        symlink(&file, &link).expect("a link");
+        let reader = File::open(&file).expect("open");
+        write(&link, b"new").expect("written");
+        assert_eq!(fs::read_to_string(&link).expect("read"), "new");
+        assert!(link.is_symlink());
+        assert_eq!(fs::metadata(&file).expect("there").permissions().mode() & 0o777, 0o640);
+        // Who had it open reads all of what it was.
+        assert_eq!(io::read_to_string(reader).expect("read"), "old");
+        assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 2);
+        let plain = File::create(folder.path().join("plain")).expect("made");
+        write(&folder.path().join("made"), b"").expect("written");
+        let mode = |file: fs::Metadata| file.permissions().mode();
+        let made = fs::metadata(folder.path().join("made")).expect("there");
+        assert_eq!(mode(made), mode(plain.metadata().expect("there")), "as any new file");
+    }
+
+    #[test]
+    fn what_cannot_be_written_says_why_in_the_words_of_the_system() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let error = write(&folder.path().join("none/x"), b"").expect_err("no folder").to_string();
+        assert!(error.ends_with("none/x: No such file or directory (os error 2)"), "{error}");
+        write(Path::new("/dev/full"), b"x").expect_err("full");
+        let name = folder.path().join("x".repeat(300));
+        write(&name, b"x").expect_err("too long a name");
+        assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0);
+    }
 }

@@ -78,6 +78,13 @@ impl Address {
     fn parsed(url: &str, variable: &dyn Fn(&str) -> Option<OsString>) -> Result<Self, StoreError> {
         let refused = |what: String| StoreError::Server { store: "--store".to_owned(), what };
         let (place, query) = url.split_once('?').unwrap_or((url, ""));
+        let after_scheme = place.split_once("://").map_or(place, |(_, rest)| rest);
+        if after_scheme.split_once('/').is_some_and(|(_, database)| database.contains('@')) {
+            // Otherwise a part of a password would be taken for the host.
+            let what =
+                "the URL has @ after /; write %40 for @ and %2F for / in a password or a name";
+            return Err(refused(what.to_owned()));
+        }
         let options = Options::of(query).map_err(refused)?;
         let rest = options.rest.join("&");
         let mark = if rest.is_empty() { "" } else { "?" };
@@ -108,7 +115,11 @@ impl Address {
         config.dbname(&database);
         let port = config.get_ports().first().copied().unwrap_or(DEFAULT_PORT);
         let host_name = name_of(&config.get_hosts()[0]);
-        let is_local = config.get_hosts().iter().all(|host| is_local(&name_of(host)));
+        // Where there is an address, the name is not looked up.
+        let is_local = match config.get_hostaddrs() {
+            [] => config.get_hosts().iter().all(|host| is_local(&name_of(host))),
+            addresses => addresses.iter().all(IpAddr::is_loopback),
+        };
         let name = match port {
             DEFAULT_PORT => format!("postgres://{user}@{host_name}/{database}"),
             port => format!("postgres://{user}@{host_name}:{port}/{database}"),
@@ -220,6 +231,8 @@ mod tests {
             postgres://ann@localhost/perf | postgres://ann@localhost/perf | none
             postgres://ann@127.0.0.1/perf?sslmode=verify-full | postgres://ann@127.0.0.1/perf | TLS
             postgres://ann@[2001:db8::1]/perf | postgres://ann@2001:db8::1/perf | TLS
+            postgres://ann@localhost/perf?hostaddr=192.0.2.1 | postgres://ann@localhost/perf | TLS
+            postgres://ann@db.example/perf?hostaddr=127.0.0.1 | postgres://ann@db.example/perf | none
             ",
         ) {
             let uses_tls = tls == "TLS";
@@ -245,6 +258,12 @@ mod tests {
             "postgres://ann:hunter2@db.example:port/perf",
             "postgres://ann:hunter2@db.example/perf?nonsense=1",
             "postgres://ann:hunter2%ZZ@db.example/perf",
+            "postgres://ann:hun@hunter2/x@db.example/perf",
+            "postgres://ann:hunter2/x@db.example/perf",
+            "postgres://ann:x/hunter2@db.example/perf",
+            "postgres://ann:x?hunter2@db.example/perf",
+            "postgres://ann:x#hunter2@db.example/perf",
+            "postgres://ann:x&hunter2@db.example/perf",
         ] {
             let text = match Address::parsed(url, &|_| None) {
                 Ok(address) => format!("{address:?} {}", address.name),

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use analysis::{is_same_machine, nuisances};
 use command::ending::{Ending, Usage};
-use command::options::replace;
+use command::options::write;
 use command::output::{note, print_document};
 use command::store::{store_to_read, store_to_write};
 use results::{
@@ -42,7 +42,7 @@ pub fn export(args: &Export) -> anyhow::Result<Ending> {
             return Err(Usage("a workbook is written to a file: --output run.xlsx".into()).into());
         }
         None => print_document(&String::from_utf8_lossy(&bytes))?,
-        Some(path) => replace(path, &bytes)?,
+        Some(path) => write(path, &bytes)?,
     }
     Ok(Ending::Done)
 }
@@ -100,7 +100,7 @@ fn export_for_otava(store: &Store, id: &str, args: &Export) -> anyhow::Result<En
     // Otava resolves the paths in its configuration from where it is started.
     let full = std::fs::canonicalize(folder).map_err(cannot)?;
     for (name, content) in to_otava(&runs, &full) {
-        replace(&folder.join(name), content.as_bytes())?;
+        write(&folder.join(name), content.as_bytes())?;
     }
     let count = runs.len();
     let are = if count == 1 { "1 run is".to_owned() } else { format!("{count} runs are") };
