@@ -8,7 +8,7 @@ use report::Page;
 use report::text::{visible, visible_page};
 use serde::Serialize;
 
-/// Prints text for people to stdout: invisible characters, which may reorder the text around them, become visible. A closed pipe
+/// Prints text for people to stdout: characters that steer a terminal, or reorder the text around them, become visible. A closed pipe
 /// is no error: its reader needs no more.
 ///
 /// # Errors
@@ -17,14 +17,18 @@ pub fn print(text: &str) -> anyhow::Result<()> {
     print_document(&visible_page(text))
 }
 
-/// Prints text for programs to stdout, as it is. A closed pipe is no error: its reader needs no more.
+/// Prints text for programs to stdout, as it is; on a terminal like [`print`]. A closed pipe is no error: its reader needs no more.
 ///
 /// # Errors
 /// The error of writing.
 pub fn print_document(text: &str) -> anyhow::Result<()> {
     // Nothing is measured any more: a request to stop ends a command whose output nobody reads.
     end_when_asked();
-    match write(text) {
+    let text = match std::io::stdout().is_terminal() {
+        true => visible_page(text),
+        false => text.into(),
+    };
+    match write(&text) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         other => other.context("cannot write to standard output"),
     }

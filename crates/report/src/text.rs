@@ -41,11 +41,41 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     )
 }
 
-/// A page of text with invisible characters written as `[U+202E]`. Control characters stay: those of a page are line ends and
-/// colours.
+/// A page of text with invisible characters, and control characters but line ends, tabs and the page's own colours, written as
+/// `[U+202E]`: what was read from anywhere does not steer the terminal.
 pub fn visible_page(text: &str) -> Cow<'_, str> {
-    rewritten(text, is_invisible, push_visibly)
+    let is_hidden = |c: char| is_invisible(c) || c.is_control() && !matches!(c, '\n' | '\t');
+    if !text.chars().any(is_hidden) {
+        return Cow::Borrowed(text);
+    }
+    let mut written = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let colour = COLOURS.iter().find(|colour| rest.starts_with(**colour));
+        match colour {
+            Some(colour) => written.push_str(colour),
+            None if is_hidden(c) => push_code(&mut written, c),
+            None => written.push(c),
+        }
+        rest = &rest[colour.map_or(c.len_utf8(), |colour| colour.len())..];
+    }
+    Cow::Owned(written)
 }
+
+/// The sequences by which [`Ink`](crate::page::Ink) colours texts and cells of tables.
+const COLOURS: [&str; 11] = [
+    "\x1b[0m",
+    "\x1b[1m",
+    "\x1b[2m",
+    "\x1b[22m",
+    "\x1b[31m",
+    "\x1b[32m",
+    "\x1b[33m",
+    "\x1b[39m",
+    "\x1b[38;5;1m",
+    "\x1b[38;5;2m",
+    "\x1b[38;5;3m",
+];
 
 /// `text`, where it has such characters with each character as `push` writes it.
 fn rewritten(
@@ -183,6 +213,7 @@ fn between_parts_of_labels(line: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::page::{Ink, Page};
 
     #[test]
     fn long_texts_are_shortened_in_the_middle() {
@@ -229,6 +260,28 @@ mod tests {
             visible_page("\u{1b}[1ma\u{2066}b\u{1b}[0m\n"),
             "\u{1b}[1ma[U+2066]b\u{1b}[0m\n"
         );
+    }
+
+    #[test]
+    fn what_was_read_does_not_steer_the_terminal() {
+        let title = "\u{1b}]0;owned\u{7}\u{1b}[2Ja\rb\u{9b}5n\u{1b}[8mhidden\n";
+        let shown = "[U+001B]]0;owned[U+0007][U+001B][2Ja[U+000D]b[U+009B]5n[U+001B][8mhidden\n";
+        assert_eq!(visible_page(title), shown);
+    }
+
+    /// The page's own colours pass, of texts and of cells.
+    #[test]
+    fn all_inks_pass() {
+        use comfy_table::{Cell, Table};
+        let inks = [Ink::Plain, Ink::Heading, Ink::Faint, Ink::Good, Ink::Bad, Ink::Doubt];
+        let page = Page { width: 80, colour: true, unicode: true, this_run: false };
+        for ink in inks {
+            let mut table = Table::new();
+            table.enforce_styling().add_row([ink.on_cell(Cell::new("x"))]);
+            let text = format!("{}\n{table}\n", page.paint(ink, "text"));
+            assert_eq!(text.contains('\u{1b}'), ink != Ink::Plain, "{ink:?}");
+            assert_eq!(visible_page(&text), text, "{ink:?}");
+        }
     }
 
     #[test]
