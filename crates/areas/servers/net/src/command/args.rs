@@ -34,7 +34,7 @@ pub enum NetCommand {
 Examples:
   oscost net serve --arch epoll --protocol 450 --listen 127.0.0.1:2525
   oscost net serve --arch threads --protocol http --bind-cpu 1 --work cpu:20us
-  oscost net serve --arch epoll --listen 192.0.2.1:2525 --report-at 192.0.2.1:2526
+  oscost net serve --arch epoll --listen 192.0.2.1:2525 --report-at 192.0.2.1:2526 --beyond-this-machine
   oscost net serve --list")]
 pub struct Serve {
     /// The server's architecture; --list describes them
@@ -77,6 +77,9 @@ pub struct Serve {
     /// Answer each line of connections to this address in the same way, for `oscost net load --server-report` on another machine
     #[arg(long, value_name = "ADDRESS", value_parser = endpoint)]
     pub report_at: Option<SocketAddr>,
+    /// Serve clients and reports to other machines
+    #[arg(long)]
+    pub beyond_this_machine: bool,
 }
 
 /// `oscost net load`.

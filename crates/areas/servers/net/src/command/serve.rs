@@ -25,6 +25,7 @@ pub fn serve(args: &Serve) -> anyhow::Result<Ending> {
     if args.list {
         return print(&architectures()).map(|()| Ending::Done);
     }
+    check_addresses(args)?;
     raise_descriptors();
     if !args.bind_cpu.is_empty() {
         platform::cpu::keep_process_to(&args.bind_cpu)
@@ -80,6 +81,17 @@ pub fn serve(args: &Serve) -> anyhow::Result<Ending> {
         shortages(&server).iter().for_each(|line| note(line));
     }
     Ok(Ending::Done)
+}
+
+/// Refuses addresses that others reach, unless they are asked for.
+fn check_addresses(args: &Serve) -> Result<(), Usage> {
+    let mut addresses = [Some(args.listen), args.report_at].into_iter().flatten();
+    match addresses.find(|address| !address.ip().is_loopback()) {
+        Some(address) if !args.beyond_this_machine => Err(Usage(format!(
+            "{address} is not a loopback address: other machines could connect; --beyond-this-machine allows it"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// The file to which the work `fsync` writes. If this process is killed, the next run removes the file.
