@@ -64,9 +64,13 @@ fn opened_after(
 }
 
 fn peek_for_writing(path: &Path) -> Result<(), StoreError> {
+    let mut options = OpenOptions::new();
     // The file is not truncated: it may be a store, or another program's.
-    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
-    let file = file.map_err(|error| unopened(path, error))?;
+    options.read(true).write(true).create(true).truncate(false);
+    // A new one is the user's own: documents say much of a machine. SQLite gives its further files the same mode.
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path).map_err(|error| unopened(path, error))?;
     match header(file).map_err(|error| StoreError::io(path, error))? {
         header if header.is_empty() => Ok(()),
         header => check_header(path, &header),

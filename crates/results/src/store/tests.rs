@@ -1,7 +1,7 @@
 mod figures;
 mod versions;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Read;
 use std::path::PathBuf;
@@ -146,6 +146,24 @@ fn a_missing_store_is_not_made_by_reading() {
     let error = Store::open_read_only(&path).expect_err("nothing there").to_string();
     assert!(error.contains("no store exists here") && error.contains("oscost run"), "{error}");
     assert!(!path.exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_new_store_is_its_users_own_and_a_known_one_keeps_its_mode() {
+    use std::os::unix::fs::PermissionsExt;
+    let (_folder, path) = place();
+    let modes = || -> BTreeSet<u32> {
+        let files = fs::read_dir(path.parent().expect("a folder")).expect("listed").flatten();
+        files.map(|file| file.metadata().expect("there").permissions().mode() & 0o777).collect()
+    };
+    let mut store = Store::open(&path).expect("made");
+    store.add_quiet_level("key", 0.5, 1.0).expect("kept");
+    assert_eq!(modes(), BTreeSet::from([0o600]), "the store and what SQLite has beside it");
+    drop(store);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("ours");
+    let _store = Store::open(&path).expect("opened");
+    assert_eq!(modes(), BTreeSet::from([0o640]));
 }
 
 #[test]
