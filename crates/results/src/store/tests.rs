@@ -1,7 +1,7 @@
 mod figures;
 mod versions;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
 use std::path::PathBuf;
@@ -151,7 +151,9 @@ fn a_missing_store_is_not_made_by_reading() {
 #[cfg(unix)]
 #[test]
 fn a_new_store_is_its_users_own_and_a_known_one_keeps_its_mode() {
+    use std::collections::BTreeSet;
     use std::os::unix::fs::PermissionsExt;
+
     let (_folder, path) = place();
     let modes = || -> BTreeSet<u32> {
         let files = fs::read_dir(path.parent().expect("a folder")).expect("listed").flatten();
