@@ -63,13 +63,21 @@ fn opened_after(
     Ok(connection)
 }
 
+/// A new file is the user's own: documents say much of a machine. SQLite gives its further files the same mode.
+#[cfg(unix)]
+fn for_its_user(options: &mut OpenOptions) {
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+}
+
+/// Elsewhere the folder's rights are inherited.
+#[cfg(not(unix))]
+fn for_its_user(_options: &mut OpenOptions) {}
+
 fn peek_for_writing(path: &Path) -> Result<(), StoreError> {
     let mut options = OpenOptions::new();
     // The file is not truncated: it may be a store, or another program's.
     options.read(true).write(true).create(true).truncate(false);
-    // A new one is the user's own: documents say much of a machine. SQLite gives its further files the same mode.
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    for_its_user(&mut options);
     let file = options.open(path).map_err(|error| unopened(path, error))?;
     match header(file).map_err(|error| StoreError::io(path, error))? {
         header if header.is_empty() => Ok(()),
