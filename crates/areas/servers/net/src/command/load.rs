@@ -200,9 +200,12 @@ fn is_refused(step: &Step) -> bool {
     step.replies == 0 && step.errors.total() > 0 && step.connections == 0
 }
 
-/// Whether the server was gone at the end of a step: there were errors, and no connection was open any more.
+/// Whether the server was gone at the end of a step: there were errors, and no connection was open any more. Wrong
+/// replies come from a server that is there: after each, its connection rests for a while.
 fn is_gone(step: &Step) -> bool {
-    step.open == 0 && step.errors.total() > 0
+    let errors = &step.errors;
+    let is_there = errors.count(ErrorKind::WrongReply) > 0;
+    step.open == 0 && errors.total() > 0 && !is_there
 }
 
 /// Share of a step's requests that failed.
