@@ -124,7 +124,7 @@ fn replaced(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if known.as_ref().is_some_and(|known| !known.is_file()) {
         return fs::write(path, bytes);
     }
-    // Of a link the file is written that it names.
+    // A symbolic link stays, and the file that it names is replaced.
     let path = if known.is_some() { fs::canonicalize(path)? } else { path.to_owned() };
     // Readers look for files by the end of their names, such as `*.prom`; nobody can guess the name.
     let random = RandomState::new().build_hasher().finish();

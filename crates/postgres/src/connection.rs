@@ -177,11 +177,8 @@ impl Postgres {
              SET statement_timeout TO '{seconds}s'; SET idle_in_transaction_session_timeout TO '{seconds}s'",
             only = if self.access == Access::Read { "on" } else { "off" }
         );
-        let set = self.with_link(async |link| link.client.batch_execute(&settings).await);
-        if set.is_err() {
-            self.close(self.link.borrow_mut().take());
-        }
-        set?;
+        self.with_link(async |link| link.client.batch_execute(&settings).await)
+            .inspect_err(|_| self.close(self.link.borrow_mut().take()))?;
         match self.check.take() {
             Some(check) => check(self).inspect_err(|_| self.check.set(Some(check))),
             None => Ok(()),
@@ -224,7 +221,6 @@ impl Postgres {
     /// up other machines.
     fn close(&self, link: Option<Link>) {
         if let Some(Link { connection, .. }) = link {
-            connection.abort();
             connection.abort();
             let _ = self.runtime.block_on(connection);
         }

@@ -22,7 +22,8 @@ pub fn clean(text: &str) -> String {
     for c in text.chars().filter(|c| *c != EMOJI_SELECTOR) {
         match c {
             c if c.is_control() || c.is_whitespace() => cleaned.push(' '),
-            c => push_visibly(&mut cleaned, c),
+            c if is_invisible(c) => push_code(&mut cleaned, c),
+            c => cleaned.push(c),
         }
     }
     cleaned
@@ -30,15 +31,19 @@ pub fn clean(text: &str) -> String {
 
 /// `text` with control characters and invisible ones written as `[U+202E]`. Line ends and tabs become spaces.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    rewritten(
-        text,
-        |c| c.is_control() || is_invisible(c),
-        |text, c| match c {
-            '\n' | '\r' | '\t' => text.push(' '),
-            c if c.is_control() => push_code(text, c),
-            c => push_visibly(text, c),
-        },
-    )
+    let is_hidden = |c: char| c.is_control() || is_invisible(c);
+    if !text.chars().any(is_hidden) {
+        return Cow::Borrowed(text);
+    }
+    let mut written = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\r' | '\t' => written.push(' '),
+            c if is_hidden(c) => push_code(&mut written, c),
+            c => written.push(c),
+        }
+    }
+    Cow::Owned(written)
 }
 
 /// A page of text with invisible characters, and control characters but line ends, tabs and the page's own colours, written as
@@ -76,24 +81,6 @@ const COLOURS: [&str; 11] = [
     "\x1b[38;5;2m",
     "\x1b[38;5;3m",
 ];
-
-/// `text`, where it has such characters with each character as `push` writes it.
-fn rewritten(
-    text: &str,
-    is_such: impl Fn(char) -> bool,
-    push: impl Fn(&mut String, char),
-) -> Cow<'_, str> {
-    if !text.chars().any(is_such) {
-        return Cow::Borrowed(text);
-    }
-    let mut written = String::with_capacity(text.len());
-    text.chars().for_each(|c| push(&mut written, c));
-    Cow::Owned(written)
-}
-
-fn push_visibly(text: &mut String, c: char) {
-    if is_invisible(c) { push_code(text, c) } else { text.push(c) }
-}
 
 fn push_code(text: &mut String, c: char) {
     let _ = write!(text, "[U+{:04X}]", u32::from(c));

@@ -253,7 +253,7 @@ fn means_are_of_like_with_like() {
     assert!(between_systems > 100 && between_designs > 10, "{between_systems}, {between_designs}");
 }
 
-/// The charts over parameters of a page: title, and the values of the points of each line, with the text of each.
+/// The charts over parameters of a page: title, and the values of the points of each line.
 fn charts_of(page: &str) -> Vec<(String, Vec<Vec<f64>>)> {
     let texts = |part: &str| part.split_once('>').map_or("", |(_, text)| text).to_owned();
     let mut charts = Vec::new();

@@ -228,6 +228,7 @@ fn external_http_servers_are_accepted() {
     let foreign = Load { status: Some(503), ..load(to, "http") };
     let good = step_until(&foreign, 3, |step| step.replies > 5 && step.close.len() > 1);
     assert_eq!(good.errors.total(), 0, "{:?}", good.errors);
+    assert!(good.replies > 5 && good.close.len() > 1, "{good:?}");
     let other = step(Load { status: Some(200), ..foreign }, 3);
     only(&other, ErrorKind::WrongReply);
     assert_eq!(other.errors.first_wrong.as_deref(), Some("its status is 503, not 200"));
@@ -259,7 +260,7 @@ fn replies_of_ordinary_http_servers_are_accepted() {
         let step =
             step_until(&Load { status: Some(503), ..load(to, "http") }, 3, |s| s.replies > 3);
         assert_eq!(step.errors.total(), 0, "{reply:?}: {:?}", step.errors);
-        assert_eq!(step.reply.len(), step.replies, "{reply:?}");
+        assert!(step.replies > 3 && step.reply.len() == step.replies, "{reply:?}: {step:?}");
         assert_eq!(closes, !step.close.is_empty(), "{reply:?}");
         assert_eq!(closes, step.connections > 0, "{reply:?}");
     }

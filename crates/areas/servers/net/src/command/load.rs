@@ -204,8 +204,7 @@ fn is_refused(step: &Step) -> bool {
 /// replies come from a server that is there: after each, its connection rests for a while.
 fn is_gone(step: &Step) -> bool {
     let errors = &step.errors;
-    let is_there = errors.count(ErrorKind::WrongReply) > 0;
-    step.open == 0 && errors.total() > 0 && !is_there
+    step.open == 0 && errors.total() > 0 && errors.count(ErrorKind::WrongReply) == 0
 }
 
 /// Share of a step's requests that failed.
