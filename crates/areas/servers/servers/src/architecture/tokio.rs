@@ -120,13 +120,12 @@ async fn converse(mut stream: TcpStream, terms: Terms) {
         let done = match exchange.wants() {
             // Time is given for a whole reply: a client may not receive a byte at a time for ever.
             Wants::Write => {
-                timeout_at(until, stream.write_all(exchange.to_send())).await.map(|sent| {
-                    exchange.was_sent(exchange.to_send().len());
-                    if !exchange.is_in_request() && !stops {
-                        until = Instant::now() + terms.timeout;
-                    }
-                    sent
-                })
+                let sent = timeout_at(until, stream.write_all(exchange.to_send())).await;
+                exchange.was_sent(exchange.to_send().len()); // an error ends the exchange
+                if !exchange.is_in_request() && !stops {
+                    until = Instant::now() + terms.timeout;
+                }
+                sent
             }
             Wants::Read => timeout_at(until, stream.read(&mut buffer)).await.map(|read| {
                 read.map(|bytes| {
