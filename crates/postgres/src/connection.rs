@@ -286,6 +286,11 @@ impl Engine for Postgres {
         self.commit().map(|()| changed)
     }
 
+    fn is_of_writer(&self, run: &str) -> String {
+        let writer = format!("SELECT own.writer FROM runs AS own WHERE own.id = {run}");
+        format!("writer = COALESCE(({writer}), session_user)")
+    }
+
     fn begin(&self) -> Result<(), StoreError> {
         let begun = self.batch("BEGIN").or_else(|error| match error {
             StoreError::Lost { .. } => self.batch("BEGIN"),
