@@ -125,6 +125,10 @@ pub trait Engine: Debug + Send {
     /// If there is not enough space to do so.
     fn compact(&self) -> Result<(), StoreError>;
 
+    /// Asks a server again that did not answer, with the next statement. Otherwise each statement fails at once for some minutes. A file
+    /// has no use for it.
+    fn ask_again(&self) {}
+
     /// How long a statement may take; `None` for the usual time. A file has no use for it.
     fn set_patience(&self, _patience: Option<Duration>) {}
 }

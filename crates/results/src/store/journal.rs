@@ -116,6 +116,7 @@ impl Store {
         }
         let sending = journals.sending;
         self.engine.set_patience(Some(sending.patience));
+        self.engine.ask_again();
         let sent = journals.open.get_mut(id).map_or(Ok(()), |journal| self.send_some(id, journal));
         self.engine.set_patience(Some(sending.patience_at_end));
         let pause = if sent.is_ok() { sending.every } else { sending.pause };
@@ -148,6 +149,7 @@ impl Store {
         let (began, patience) = (Instant::now(), journals.borrow().sending.patience_at_end);
         let mut pause = Duration::from_millis(100);
         let failed = loop {
+            self.engine.ask_again();
             match self.sync_run(id) {
                 Ok(_) => {
                     // What earlier runs have left goes with it; what cannot be sent now stays.

@@ -257,7 +257,9 @@ fn has_tables(connection: &Connection, path: &Path) -> Result<bool, StoreError> 
     let sql = "SELECT user_version, application_id, (SELECT count(*) FROM sqlite_schema), (
                    SELECT count(*) FROM sqlite_schema
                    WHERE type = 'trigger' OR sql LIKE 'CREATE VIRTUAL%'
-                         OR (type = 'view' AND lower(name) NOT IN ('rounds', 'results'))
+                         OR (type = 'view' AND lower(name) IN (
+                                'runs', 'tags', 'texts', 'packed_rounds', 'packed_results', 'packed_figures',
+                                'quiet_levels', 'multiplication_cycles', 'accepted_events'))
                ) FROM pragma_user_version, pragma_application_id";
     let (found, application, objects, foreign): (i64, i32, i64, i64) = connection
         .query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
@@ -268,7 +270,7 @@ fn has_tables(connection: &Connection, path: &Path) -> Result<bool, StoreError> 
     check_application(path, application)?;
     if foreign > 0 {
         // A view in the place of a table may have rows without end.
-        let what = "it has triggers, views or virtual tables that no oscost made";
+        let what = "it has triggers, or views in place of tables, which no oscost made";
         return Err(StoreError::NotAStore { path: path.to_owned(), what });
     }
     match found {
