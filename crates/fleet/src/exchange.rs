@@ -1,24 +1,31 @@
 //! Runs a command with its input, lines of output, errors and a watch that may end it.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::path::Path;
-use std::process::{ChildStdout, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::io::{Read, Write};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use platform::process::hosted;
+use platform::incoming::{Incoming, LineSplitter, Next};
+use platform::process::{end_group, hosted};
 
 use crate::failure::Failure;
+use crate::order::LINE_AT_MOST;
 
-/// Maximum length of a line: a document as a JSON text in a JSON text.
-const LINE_AT_MOST: u64 = 160 << 20;
-/// How much of a command's errors is read.
-const ERRORS_AT_MOST: u64 = 64 << 10;
+/// Maximum length of the output of a command that prints little: lists of nodes, a path.
+pub const SHORT_OUTPUT: u64 = 4 << 20;
+/// Maximum number of lines that wait to be handled.
+const WAITING_AT_MOST: usize = 4;
+/// How much of a command's errors is kept.
+const ERRORS_KEPT: usize = 64 << 10;
+/// Maximum length of a command's errors, after which it is ended.
+const ERRORS_AT_MOST: u64 = 1 << 20;
 /// Time between two looks at the watch.
 const LOOK: Duration = Duration::from_millis(200);
 /// How long output may follow the end of a command.
 const AFTER_END: Duration = Duration::from_secs(5);
+/// How long errors may follow its end and that of its output: a master connection of OpenSSH, which outlives the command, may keep
+/// them open.
+const ERRORS_AFTER_END: Duration = Duration::from_secs(2);
 
 /// Why something was not done.
 #[derive(Debug)]
@@ -52,22 +59,19 @@ pub enum Input<'a> {
     File(File),
 }
 
-/// Runs a command to its end, and calls `line` for each line of its output. The command is killed when `watch`, which is called
-/// some times a second, says why; and when this process ends.
+/// Runs a command to its end, and calls `line` for each line of its output, which may have `at_most` bytes. The command is killed
+/// when `line` fails, when it writes too much, when `watch`, which is called some times a second, says why, and when this process
+/// ends.
 pub fn exchange(
     mut command: Command,
     input: Input<'_>,
-    errors: &Path,
-    line: &mut dyn FnMut(&str),
+    at_most: u64,
+    line: &mut dyn FnMut(&str) -> Result<(), Halt>,
     watch: &mut dyn FnMut() -> Option<Halt>,
 ) -> Result<Ended, Halt> {
     let name = command.get_program().to_string_lossy().into_owned();
     let failed = |error: std::io::Error| Failure::lasting(format!("{name}: {error}"), "install it");
-    // A file, not a pipe: a master connection of OpenSSH, which outlives the command, may keep it open.
-    let file = File::create(errors);
-    let file =
-        file.map_err(|e| Failure::lasting(format!("{}: {e}", errors.display()), "make room"))?;
-    command.stderr(file).stdout(Stdio::piped());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let text = match input {
         Input::File(file) => {
             command.stdin(file);
@@ -75,66 +79,128 @@ pub fn exchange(
         }
         Input::Text(text) => {
             command.stdin(Stdio::piped());
-            Some(text)
+            Some(text.to_owned())
         }
     };
     let mut child = hosted::spawn(command, &platform::cpu::allowed(), None).map_err(failed)?;
-    if let (Some(mut pipe), Some(text)) = (child.stdin.take(), text) {
-        // A command that does not read says why in its errors.
-        let _ = pipe.write_all(text.as_bytes());
+    let halted = follow(&mut child, text, at_most, line, watch).map_err(|stop| match stop {
+        Stop::Halt(halt) => halt,
+        Stop::Failed(error) => failed(error).into(),
+    });
+    if halted.is_err() {
+        // The processes may have ended by themselves. None has the group's number before its leader is waited for.
+        end_group(child.id());
+        let _ = child.kill();
+        let _ = child.wait();
     }
-    let lines = lines_of(child.stdout.take());
+    halted
+}
+
+/// Why a command is followed no longer.
+enum Stop {
+    Halt(Halt),
+    /// A call of the system failed.
+    Failed(std::io::Error),
+}
+
+impl From<Halt> for Stop {
+    fn from(halt: Halt) -> Self {
+        Self::Halt(halt)
+    }
+}
+
+impl From<std::io::Error> for Stop {
+    fn from(error: std::io::Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// Follows a command to its end.
+fn follow(
+    child: &mut Child,
+    text: Option<String>,
+    at_most: u64,
+    line: &mut dyn FnMut(&str) -> Result<(), Halt>,
+    watch: &mut dyn FnMut() -> Option<Halt>,
+) -> Result<Ended, Stop> {
+    if let (Some(mut pipe), Some(text)) = (child.stdin.take(), text) {
+        // A command that does not read must not keep this thread; it says why in its errors.
+        let write = move || drop(pipe.write_all(text.as_bytes()));
+        std::thread::Builder::new().name("input".to_owned()).spawn(write)?;
+    }
+    let pipes = (child.stdout.take(), child.stderr.take());
+    let (Some(output), Some(errors)) = pipes else { return Err(missing_pipe().into()) };
+    let (output, errors) = (lines_of(output, at_most)?, lines_of(errors, ERRORS_AT_MOST)?);
+    let mut said = String::new();
     let mut ended: Option<(Option<i32>, Instant)> = None;
     loop {
-        let is_closed = match lines.recv_timeout(LOOK) {
-            Ok(bytes) => {
-                line(String::from_utf8_lossy(&bytes).trim_end_matches(['\r', '\n']));
+        let is_closed = match output.next(LOOK) {
+            Next::Found(bytes) => {
+                line(String::from_utf8_lossy(&bytes).trim_end_matches('\r'))?;
                 false
             }
-            Err(RecvTimeoutError::Timeout) => false,
-            Err(RecvTimeoutError::Disconnected) => {
+            Next::Nothing => false,
+            Next::TooMuch => return Err(endless("output", at_most).into()),
+            Next::End => {
                 // The command's end follows that of its output.
                 std::thread::sleep(Duration::from_millis(5));
                 true
             }
         };
+        let has_all_errors = collect(&errors, &mut said)?;
         if let Some((code, at)) = ended {
-            if is_closed || at.elapsed() > AFTER_END {
-                return Ok(Ended { code, errors: read_errors(errors) });
+            let is_late = |most: Duration| at.elapsed() > most;
+            let is_over = is_closed && (has_all_errors || is_late(ERRORS_AFTER_END));
+            if is_over || is_late(AFTER_END) {
+                return Ok(Ended { code, errors: said });
             }
-        } else if let Some(status) = child.try_wait().map_err(failed)? {
+        } else if let Some(status) = child.try_wait()? {
             ended = Some((status.code(), Instant::now()));
         } else if let Some(halt) = watch() {
-            // The process may have ended by itself.
-            let _ = child.kill();
-            let _ = child.wait();
-            return Err(halt);
+            return Err(halt.into());
         }
     }
 }
 
-/// Lines of a command's output, read by a thread; the channel is closed at their end.
-fn lines_of(output: Option<ChildStdout>) -> Receiver<Vec<u8>> {
-    let (sender, lines) = channel();
-    let Some(output) = output else { return lines };
-    let read = move || {
-        let mut output = BufReader::new(output);
-        loop {
-            let mut bytes = Vec::new();
-            match output.by_ref().take(LINE_AT_MOST).read_until(b'\n', &mut bytes) {
-                Ok(1..) if sender.send(bytes).is_ok() => {}
-                _ => return,
-            }
-        }
-    };
-    // Without the thread the channel is closed: a command without output, which is a failure.
-    let _ = std::thread::Builder::new().name("output".to_owned()).spawn(read);
-    lines
+fn missing_pipe() -> std::io::Error {
+    std::io::Error::other("it was started without pipes")
 }
 
-fn read_errors(path: &Path) -> String {
-    let mut bytes = Vec::new();
-    // Without the file there is nothing to say.
-    let _ = File::open(path).and_then(|file| file.take(ERRORS_AT_MOST).read_to_end(&mut bytes));
-    String::from_utf8_lossy(&bytes).into_owned()
+/// The failure of a command that writes without end.
+fn endless(what: &str, at_most: u64) -> Halt {
+    let reason = format!("the node sends without end: its {what} has more than {at_most} bytes");
+    Failure::lasting(reason, "look at the node, and at what its login shell prints").into()
+}
+
+/// Collects the errors that have arrived; true after their end.
+fn collect(errors: &Incoming<Vec<u8>>, said: &mut String) -> Result<bool, Halt> {
+    loop {
+        match errors.next(Duration::ZERO) {
+            Next::Found(line) => {
+                if said.len() + line.len() < ERRORS_KEPT {
+                    *said += &String::from_utf8_lossy(&line);
+                    said.push('\n');
+                }
+            }
+            Next::Nothing => return Ok(false),
+            Next::End => return Ok(true),
+            Next::TooMuch => return Err(endless("error output", ERRORS_AT_MOST)),
+        }
+    }
+}
+
+/// The lines of an output that are not empty, read by a thread.
+fn lines_of(output: impl Read + Send + 'static, at_most: u64) -> std::io::Result<Incoming<Vec<u8>>> {
+    let mut lines = LineSplitter::new(LINE_AT_MOST);
+    Incoming::read(output, at_most, WAITING_AT_MOST, move |part, found| {
+        let mut is_wanted = true;
+        let mut put = |line: &[u8]| {
+            is_wanted = is_wanted && (line.is_empty() || found.put(line.to_vec()));
+        };
+        lines.push(part, &mut put);
+        if part.is_empty() {
+            put(lines.rest());
+        }
+        is_wanted
+    })
 }

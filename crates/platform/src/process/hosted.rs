@@ -24,6 +24,10 @@ pub use os::in_group;
 /// Kills a process.
 pub use os::kill;
 
+/// Kills the process of this user that has this pid and [`identity`]; no other one, whoever has got the pid meanwhile. Does nothing
+/// on systems other than Linux.
+pub use os::kill_identified;
+
 /// An identity that no other process with the same pid has, also after a restart of the machine; `None` if the process has
 /// ended or the system does not report it.
 pub use os::identity;
@@ -59,9 +63,11 @@ mod os {
     use std::process::{Child, Command};
 
     #[cfg(target_os = "linux")]
-    pub use super::linux::{identity, in_group, mentioning, unmount_below};
+    pub use super::linux::{identity, in_group, kill_identified, mentioning, unmount_below};
     #[cfg(not(target_os = "linux"))]
-    pub use super::without_proc::{identity, in_group, mentioning, unmount_below};
+    pub use super::without_proc::{
+        identity, in_group, kill_identified, mentioning, unmount_below,
+    };
     use crate::process::control_group::ControlGroup;
 
     /// More CPUs than the CPU set of some systems has.
@@ -143,8 +149,9 @@ pub(crate) mod linux {
     use std::ffi::CString;
     use std::fs::{self, File};
     use std::io;
-    use std::os::fd::AsRawFd;
+    use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
     use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::fs::MetadataExt;
     use std::os::unix::process::CommandExt;
     use std::path::{Path, PathBuf};
     use std::process::{Child, Command};
@@ -303,6 +310,32 @@ pub(crate) mod linux {
         Some(format!("{} {begun}", boot.trim()))
     }
 
+    pub fn kill_identified(pid: u32, identity: &str) {
+        let Some(number) = libc::pid_t::try_from(pid).ok().filter(|&pid| pid > 1) else { return };
+        // SAFETY: takes numbers only.
+        let opened = unsafe { libc::syscall(libc::SYS_pidfd_open, number, 0) };
+        // The descriptor is of one process; what is read after it was opened is of that process, unless it has ended.
+        let process = (opened >= 0).then(|| {
+            // SAFETY: the descriptor was opened just now, and nothing else owns it.
+            unsafe { OwnedFd::from_raw_fd(opened as libc::c_int) }
+        });
+        // SAFETY: takes nothing and cannot fail.
+        let own = unsafe { libc::geteuid() };
+        let is_own = fs::metadata(format!("/proc/{pid}")).is_ok_and(|data| data.uid() == own);
+        if !is_own || self::identity(pid).as_deref() != Some(identity) {
+            return;
+        }
+        match process {
+            Some(process) => {
+                let (call, signal) = (libc::SYS_pidfd_send_signal, libc::SIGKILL);
+                // SAFETY: the descriptor is open, and no information is passed.
+                unsafe { libc::syscall(call, process.as_raw_fd(), signal, 0_usize, 0) };
+            }
+            // The kernel is older than such descriptors.
+            None => crate::process::hosted::kill(pid),
+        }
+    }
+
     pub fn unmount_below(directory: &Path) -> io::Result<()> {
         let table = fs::read("/proc/self/mountinfo")?;
         // The latest mounts are unmounted first.
@@ -350,6 +383,8 @@ mod without_proc {
         None
     }
 
+    pub fn kill_identified(_pid: u32, _identity: &str) {}
+
     pub fn unmount_below(_directory: &Path) -> io::Result<()> {
         Ok(())
     }
@@ -367,7 +402,9 @@ mod os {
 
     use windows_sys::Win32::System::Threading::{CREATE_NEW_PROCESS_GROUP, SetProcessAffinityMask};
 
-    pub use super::without_proc::{identity, in_group, mentioning, unmount_below};
+    pub use super::without_proc::{
+        identity, in_group, kill_identified, mentioning, unmount_below,
+    };
     use crate::process::control_group::ControlGroup;
 
     pub fn spawn(
@@ -460,6 +497,18 @@ mod tests {
             std::thread::yield_now();
         }
         assert!(mentioning("").is_empty());
+    }
+
+    #[test]
+    fn only_the_process_with_the_identity_is_killed() {
+        let mut child = Command::new("sleep").arg("600").spawn().unwrap();
+        let identity = identity(child.id()).unwrap();
+        kill_identified(child.id(), &format!("{identity}0"));
+        kill_identified(std::process::id(), &identity);
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        assert!(child.try_wait().unwrap().is_none());
+        kill_identified(child.id(), &identity);
+        assert_eq!(child.wait().unwrap().code(), None, "a signal ended it");
     }
 
     /// A sandbox's process that had left its group was missed in the midst of execve(2).
