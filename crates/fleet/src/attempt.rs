@@ -7,7 +7,7 @@ use crate::durable::DOCUMENT_AT_MOST;
 use crate::exchange::{Halt, Input, exchange};
 use crate::failure::{Failure, one_line};
 use crate::journal::Step;
-use crate::order::{Message, Order};
+use crate::order::{Message, Order, PART_AT_MOST};
 use crate::transport::{Attempt, NO_PROGRAM, OTHER_MACHINE, Transport, script_to_serve};
 
 /// Time limit for a node's first message once the connection is begun; OpenSSH limits the connection itself.
@@ -15,7 +15,9 @@ const FIRST_MESSAGE: Duration = Duration::from_secs(120);
 /// How much longer than its own limits a node may take.
 const BEYOND_LIMITS: Duration = Duration::from_secs(120);
 /// Maximum number of bytes of a node's answer to an order. JSON in JSON has about 1.3 bytes for each.
-const OUTPUT_AT_MOST: u64 = 4 * DOCUMENT_AT_MOST;
+const OUTPUT_AT_MOST: u64 = 2 * DOCUMENT_AT_MOST;
+/// Maximum number of parts of a document: twice that of the longest one.
+const PARTS_AT_MOST: u64 = 2 * DOCUMENT_AT_MOST / PART_AT_MOST as u64;
 /// Maximum number of runs for which a node says that it waits.
 const WAITS_AT_MOST: usize = 100;
 /// Time between two questions whether a node was lost.
@@ -139,6 +141,8 @@ struct Said {
     /// Number of messages that it waits.
     waits: usize,
     has_begun: bool,
+    /// Number of parts of a document.
+    parts: u64,
     /// The message that ends the answer.
     last: Option<Message>,
     /// The last line that was no message.
@@ -157,10 +161,11 @@ impl Said {
             (Some(_), _) => true,
             (None, Message::Waiting { .. }) => self.waits == WAITS_AT_MOST,
             (None, Message::Begun) => self.has_begun,
+            (None, Message::Part { .. }) => self.parts == PARTS_AT_MOST,
             (None, _) => false,
         };
         if is_too_much {
-            let reason = "the node sends without end: it repeats what a node says once";
+            let reason = "the node sends without end: more messages than a node has";
             return Err(Failure::lasting(reason, "look at the node").into());
         }
         match message {
@@ -173,7 +178,10 @@ impl Said {
                 (attempt.record)(Step::Measuring)?;
             }
             Message::Part { text } => match &mut attempt.document {
-                Some(document) => document.add(&text)?,
+                Some(document) => {
+                    self.parts += 1;
+                    document.add(&text)?;
+                }
                 None => {
                     let reason = "the node sends a document that was not asked for";
                     return Err(Failure::lasting(reason, "look at the node").into());

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use platform::incoming::{Incoming, LineSplitter, Next};
@@ -130,8 +131,7 @@ fn follow(
     }
     let pipes = (child.stdout.take(), child.stderr.take());
     let (Some(output), Some(errors)) = pipes else { return Err(missing_pipe().into()) };
-    let (output, errors) = (lines_of(output, at_most)?, lines_of(errors, ERRORS_AT_MOST)?);
-    let mut said = String::new();
+    let (output, errors) = (lines_of(output, at_most)?, Errors::of(errors)?);
     let mut ended: Option<(Option<i32>, Instant)> = None;
     loop {
         let is_closed = match output.next(LOOK) {
@@ -147,12 +147,12 @@ fn follow(
                 true
             }
         };
-        let has_all_errors = collect(&errors, &mut said)?;
+        let has_all_errors = errors.have_ended()?;
         if let Some((code, at)) = ended {
             let is_late = |most: Duration| at.elapsed() > most;
             let is_over = is_closed && (has_all_errors || is_late(ERRORS_AFTER_END));
             if is_over || is_late(AFTER_END) {
-                return Ok(Ended { code, errors: said });
+                return Ok(Ended { code, errors: errors.text() });
             }
         } else if let Some(status) = child.try_wait()? {
             ended = Some((status.code(), Instant::now()));
@@ -172,20 +172,36 @@ fn endless(what: &str, at_most: u64) -> Halt {
     Failure::lasting(reason, "look at the node, and at what its login shell prints").into()
 }
 
-/// Collects the errors that have arrived; true after their end.
-fn collect(errors: &Incoming<Vec<u8>>, said: &mut String) -> Result<bool, Halt> {
-    loop {
-        match errors.next(Duration::ZERO) {
-            Next::Found(line) => {
-                if said.len() + line.len() < ERRORS_KEPT {
-                    *said += &String::from_utf8_lossy(&line);
-                    said.push('\n');
-                }
-            }
-            Next::Nothing => return Ok(false),
-            Next::End => return Ok(true),
-            Next::TooMuch => return Err(endless("error output", ERRORS_AT_MOST)),
+/// The errors of a command, whose beginning is kept.
+struct Errors {
+    read: Incoming<()>,
+    kept: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Errors {
+    fn of(output: impl Read + Send + 'static) -> std::io::Result<Self> {
+        let kept = Arc::new(Mutex::new(Vec::new()));
+        let keeps = Arc::clone(&kept);
+        let read = Incoming::read(output, ERRORS_AT_MOST, 1, move |part, _| {
+            let mut kept = keeps.lock().unwrap_or_else(PoisonError::into_inner);
+            let room = ERRORS_KEPT.saturating_sub(kept.len());
+            kept.extend_from_slice(&part[..part.len().min(room)]);
+            true
+        })?;
+        Ok(Self { read, kept })
+    }
+
+    /// Whether all have arrived.
+    fn have_ended(&self) -> Result<bool, Halt> {
+        match self.read.next(Duration::ZERO) {
+            Next::TooMuch => Err(endless("error output", ERRORS_AT_MOST)),
+            next => Ok(next == Next::End),
         }
+    }
+
+    fn text(&self) -> String {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&kept).into_owned()
     }
 }
 

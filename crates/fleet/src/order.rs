@@ -10,7 +10,7 @@ use crate::failure::Failure;
 /// Maximum length of a line of a node, in bytes; longer ones are skipped.
 pub(crate) const LINE_AT_MOST: usize = 128 << 10;
 /// Maximum length of a part of a document, in bytes. JSON has at most six bytes for each of them.
-const PART_AT_MOST: usize = 16 << 10;
+pub(crate) const PART_AT_MOST: usize = 16 << 10;
 
 /// What a node is asked to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
