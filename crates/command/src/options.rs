@@ -1,16 +1,16 @@
 //! Options of several commands: the store, labels, and files to which results are written in addition to the tables.
 
 use std::fs::{self, File};
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use platform::cleanup::random_name;
 use platform::process::inherited::end_when_asked;
 use results::Document;
 
 use crate::ending::Usage;
-use crate::output::print_document;
+use crate::output::{print_bytes, print_document};
 
 /// The store of the runs.
 #[derive(Debug, Clone, Args)]
@@ -112,9 +112,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Usage> {
     // A FIFO may wait for its reader for ever.
     end_when_asked();
     if is_stdout(path) {
-        let mut output = io::stdout().lock();
-        let written = output.write_all(bytes).and_then(|()| output.flush());
-        return written.map_err(|e| Usage(format!("cannot write to standard output: {e}")));
+        return print_bytes(bytes).map_err(|e| Usage(format!("{e:#}")));
     }
     replaced(path, bytes).map_err(|e| Usage(format!("cannot write {}: {e}", path.display())))
 }
@@ -126,9 +124,8 @@ fn replaced(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
     // A symbolic link stays, and the file that it names is replaced.
     let path = if known.is_some() { fs::canonicalize(path)? } else { path.to_owned() };
-    // Readers look for files by the end of their names, such as `*.prom`; nobody can guess the name.
-    let random = RandomState::new().build_hasher().finish();
-    let part = path.with_file_name(format!(".{random:016x}.part"));
+    // Readers look for files by the end of their names, such as `*.prom`.
+    let part = path.with_file_name(random_name(".oscost-") + ".part");
     let mut file = match File::create_new(&part) {
         Err(error) if known.is_some() && error.kind() == ErrorKind::PermissionDenied => {
             return fs::write(path, bytes);

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use platform::file::private;
+use platform::pid;
 use platform::process::hosted;
 use platform::process::machine_lock::{LockOwner, LockState, MachineLock};
 use serde::{Deserialize, Serialize};
@@ -93,17 +94,17 @@ impl Holder {
 
     /// Kills the process, if it still exists.
     pub fn kill(&self) {
-        if let Some(identity) = &self.identity {
-            hosted::kill_identified(self.pid, identity);
+        if self.identity.is_some() {
+            hosted::kill_if(self.pid, || self.is_alive());
         }
     }
 
     /// Whether the process still exists.
     pub fn is_alive(&self) -> bool {
         match &self.identity {
-            Some(identity) => hosted::identity(self.pid).as_ref() == Some(identity),
+            Some(_) => pid::is_alive(self.pid) && hosted::identity(self.pid) == self.identity,
             // The system reports no identity.
-            None => platform::pid::is_alive_and_ours(self.pid),
+            None => pid::is_alive_and_ours(self.pid),
         }
     }
 }
@@ -220,7 +221,7 @@ impl Owner {
     pub fn has_ended(&self) -> bool {
         match self {
             Self::Process(owner) => {
-                owner.is_this_user() && owner.pid != 0 && hosted::identity(owner.pid).is_none()
+                owner.is_this_user() && owner.pid != 0 && !pid::is_alive(owner.pid)
             }
             Self::Known(_) | Self::Unknown => false,
         }

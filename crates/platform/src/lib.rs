@@ -27,6 +27,8 @@ pub mod socket;
 pub mod time;
 #[cfg(target_os = "linux")]
 pub mod uring;
+#[cfg(unix)]
+pub mod user;
 #[cfg(windows)]
 pub mod windows;
 

@@ -87,9 +87,7 @@ mod os {
     /// Whether it belongs to this user, and no other can write to it.
     pub fn is_own(data: &fs::Metadata) -> bool {
         const OTHERS_WRITE: u32 = 0o022;
-        // SAFETY: takes nothing and cannot fail.
-        let own = unsafe { libc::geteuid() };
-        data.uid() == own && (data.is_dir() || data.mode() & OTHERS_WRITE == 0)
+        data.uid() == crate::user::own_user() && (data.is_dir() || data.mode() & OTHERS_WRITE == 0)
     }
 }
 

@@ -12,7 +12,6 @@ use std::time::{Duration, Instant, SystemTime};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use platform::process::control_group::ControlGroup;
-use platform::process::hosted;
 use systems::{Running, System, SystemError, SystemsFile};
 
 use crate::docker;
@@ -229,6 +228,18 @@ fn await_line(
     Err(format!("no line {text:?}; its last error is {:?}", running.last_words()).into())
 }
 
+/// Pids of processes with `text` in their command line or environment.
+fn mentioning(text: &str) -> Vec<String> {
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let has = |pid: &String| {
+        let read = ["cmdline", "environ"].map(|file| std::fs::read(format!("/proc/{pid}/{file}")));
+        let bytes = read.into_iter().flatten().flatten().collect::<Vec<u8>>();
+        bytes.windows(text.len()).any(|window| window == text.as_bytes())
+    };
+    pids.filter(|pid| pid.parse::<u32>().is_ok()).filter(has).collect()
+}
+
 /// State directories, processes and mounts of systems that `pid` started.
 fn left(pid: u32) -> BTreeMap<&'static str, Vec<String>> {
     let name = format!("oscost-system-{pid}-");
@@ -242,7 +253,7 @@ fn left(pid: u32) -> BTreeMap<&'static str, Vec<String>> {
     let with_name = |lines: &str| {
         lines.lines().filter(|line| line.contains(&name)).map(str::to_owned).collect::<Vec<_>>()
     };
-    let processes = hosted::mentioning(&name).iter().map(u32::to_string).collect();
+    let processes = mentioning(&name);
     let groups = ControlGroup::path_of("x").ok().and_then(|path| {
         let entries = std::fs::read_dir(path.parent()?).ok()?.flatten();
         Some(entries.map(|entry| entry.path().display().to_string()).collect::<Vec<_>>().join("\n"))

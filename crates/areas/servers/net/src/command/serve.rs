@@ -1,13 +1,11 @@
 //! `oscost net serve`: runs a server of one architecture.
 
-use std::path::PathBuf;
-
 use crate::worker::StdioOrder;
 use anyhow::Context;
 use command::ending::{Ending, Usage, of_option, of_server};
 use command::interrupt::on_request_to_stop;
 use command::output::{note, page, print};
-use platform::cleanup::temp_path;
+use platform::cleanup::Recorded;
 use platform::process::limits::raise_descriptors;
 use report::definition_list;
 use servers::hosted::host;
@@ -31,10 +29,10 @@ pub fn serve(args: &Serve) -> anyhow::Result<Ending> {
         platform::cpu::keep_process_to(&args.bind_cpu)
             .map_err(|case_error| of_option("--bind-cpu", &case_error))?;
     }
-    let scratch = (args.work == Work::Fsync).then(|| Scratch(temp_path()));
+    let scratch = (args.work == Work::Fsync).then(Recorded::file).transpose()?;
     let resources = WorkResources {
         computing: None,
-        scratch: scratch.as_ref().map(|file| file.0.as_path()),
+        scratch: scratch.as_ref().map(Recorded::path),
         name_server: args.nameserver,
     };
     if args.work == Work::Dns && args.nameserver.is_none() {
@@ -91,15 +89,6 @@ fn check_addresses(args: &Serve) -> Result<(), Usage> {
             "{address} is not a loopback address: other machines could connect; --beyond-this-machine allows it"
         ))),
         _ => Ok(()),
-    }
-}
-
-/// The file to which the work `fsync` writes. If this process is killed, the next run removes the file.
-struct Scratch(PathBuf);
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
     }
 }
 
