@@ -71,7 +71,9 @@ pub fn exchange(
     watch: &mut dyn FnMut() -> Option<Halt>,
 ) -> Result<Ended, Halt> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let failed = |error: std::io::Error| Failure::lasting(format!("{name}: {error}"), "install it");
+    let failed = |error: std::io::Error| {
+        Halt::Failed(Failure::lasting(format!("{name}: {error}"), "install it"))
+    };
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let text = match input {
         Input::File(file) => {
@@ -84,54 +86,37 @@ pub fn exchange(
         }
     };
     let mut child = hosted::spawn(command, &platform::cpu::allowed(), None).map_err(failed)?;
-    let halted = follow(&mut child, text, at_most, line, watch).map_err(|stop| match stop {
-        Stop::Halt(halt) => halt,
-        Stop::Failed(error) => failed(error).into(),
-    });
-    if halted.is_err() {
-        // The processes may have ended by themselves. None has the group's number before its leader is waited for.
+    let followed = follow(&mut child, text, at_most, line, watch, &failed);
+    // None has the group's number before its leader is waited for.
+    if followed.is_err() && matches!(child.try_wait(), Ok(None)) {
         end_group(child.id());
+        // It may have ended by itself.
         let _ = child.kill();
         let _ = child.wait();
     }
-    halted
+    followed
 }
 
-/// Why a command is followed no longer.
-enum Stop {
-    Halt(Halt),
-    /// A call of the system failed.
-    Failed(std::io::Error),
-}
-
-impl From<Halt> for Stop {
-    fn from(halt: Halt) -> Self {
-        Self::Halt(halt)
-    }
-}
-
-impl From<std::io::Error> for Stop {
-    fn from(error: std::io::Error) -> Self {
-        Self::Failed(error)
-    }
-}
-
-/// Follows a command to its end.
+/// Follows a command to its end. `failed` makes the failure of a call of the system.
 fn follow(
     child: &mut Child,
     text: Option<String>,
     at_most: u64,
     line: &mut dyn FnMut(&str) -> Result<(), Halt>,
     watch: &mut dyn FnMut() -> Option<Halt>,
-) -> Result<Ended, Stop> {
+    failed: &dyn Fn(std::io::Error) -> Halt,
+) -> Result<Ended, Halt> {
     if let (Some(mut pipe), Some(text)) = (child.stdin.take(), text) {
         // A command that does not read must not keep this thread; it says why in its errors.
         let write = move || drop(pipe.write_all(text.as_bytes()));
-        std::thread::Builder::new().name("input".to_owned()).spawn(write)?;
+        std::thread::Builder::new().name("input".to_owned()).spawn(write).map_err(failed)?;
     }
     let pipes = (child.stdout.take(), child.stderr.take());
-    let (Some(output), Some(errors)) = pipes else { return Err(missing_pipe().into()) };
-    let (output, errors) = (lines_of(output, at_most)?, Errors::of(errors)?);
+    let (Some(output), Some(errors)) = pipes else {
+        return Err(failed(std::io::Error::other("it was started without pipes")));
+    };
+    let output = lines_of(output, at_most).map_err(failed)?;
+    let errors = Errors::of(errors).map_err(failed)?;
     let mut ended: Option<(Option<i32>, Instant)> = None;
     loop {
         let is_closed = match output.next(LOOK) {
@@ -140,7 +125,7 @@ fn follow(
                 false
             }
             Next::Nothing => false,
-            Next::TooMuch => return Err(endless("output", at_most).into()),
+            Next::TooMuch => return Err(endless("output", at_most)),
             Next::End => {
                 // The command's end follows that of its output.
                 std::thread::sleep(Duration::from_millis(5));
@@ -154,16 +139,12 @@ fn follow(
             if is_over || is_late(AFTER_END) {
                 return Ok(Ended { code, errors: errors.text() });
             }
-        } else if let Some(status) = child.try_wait()? {
+        } else if let Some(status) = child.try_wait().map_err(failed)? {
             ended = Some((status.code(), Instant::now()));
         } else if let Some(halt) = watch() {
-            return Err(halt.into());
+            return Err(halt);
         }
     }
-}
-
-fn missing_pipe() -> std::io::Error {
-    std::io::Error::other("it was started without pipes")
 }
 
 /// The failure of a command that writes without end.
@@ -206,7 +187,10 @@ impl Errors {
 }
 
 /// The lines of an output that are not empty, read by a thread.
-fn lines_of(output: impl Read + Send + 'static, at_most: u64) -> std::io::Result<Incoming<Vec<u8>>> {
+fn lines_of(
+    output: impl Read + Send + 'static,
+    at_most: u64,
+) -> std::io::Result<Incoming<Vec<u8>>> {
     let mut lines = LineSplitter::new(LINE_AT_MOST);
     Incoming::read(output, at_most, WAITING_AT_MOST, move |part, found| {
         let mut is_wanted = true;

@@ -212,7 +212,9 @@ impl Owner {
                 format!("{process} {whose}, user id {uid}")
             }
             Self::Unknown => {
-                format!("a process that does not say who it is (ss -xap src @{NAME} says it to root)")
+                format!(
+                    "a process that does not say who it is (ss -xap src @{NAME} says it to root)"
+                )
             }
         }
     }

@@ -218,7 +218,11 @@ fn a_node_that_sends_without_end_fails_alone() {
         ("waits", format!("i=0; while :; do i=$((i+1)); echo '{waits}'; done"), is_endless),
         ("parts", format!("{long}; yes '{part}'"), "has more than 33554432 bytes"),
         ("tiny", format!("x=a; yes '{part}'"), is_endless),
-        ("cut", format!("x=a; echo '{part}'; echo '{}'", message("\"document\",\"bytes\":2")), "1 of 2"),
+        (
+            "cut",
+            format!("x=a; echo '{part}'; echo '{}'", message("\"document\",\"bytes\":2")),
+            "1 of 2",
+        ),
         ("after", format!("echo '{m}'; echo '{m}'", m = message("\"ended\"")), is_endless),
     ];
     for (node, script, _) in &nodes {

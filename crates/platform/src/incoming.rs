@@ -170,7 +170,8 @@ mod tests {
     #[test]
     fn lines_are_found_wherever_the_bytes_are_cut() {
         let text = b"one\n\ntwo three\nfour";
-        let expected = (vec!["one".to_owned(), String::new(), "two three".into()], b"four".to_vec());
+        let expected =
+            (vec!["one".to_owned(), String::new(), "two three".into()], b"four".to_vec());
         for cut in 1..=text.len() {
             let parts: Vec<&[u8]> = text.chunks(cut).collect();
             assert_eq!(lines(9, &parts), expected, "{cut}");

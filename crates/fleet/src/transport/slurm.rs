@@ -188,8 +188,7 @@ fn name_of(job: &str, node: &str) -> String {
 
 /// The number of the unfinished job with this name, if there is one.
 fn find(name: &str, states: &str) -> Result<Option<String>, Failure> {
-    let text =
-        ask("squeue", &["-h", "-o", "%i", "--name", name, "--states", states])?;
+    let text = ask("squeue", &["-h", "-o", "%i", "--name", name, "--states", states])?;
     Ok(text.lines().next().map(str::to_owned))
 }
 

@@ -98,7 +98,8 @@ impl Transport for Ssh {
                 false => (began.elapsed() > COPY).then_some(Halt::Failed(late)),
             }
         };
-        let ended = exchange(command, Input::File(file), SHORT_OUTPUT, &mut |_| Ok(()), &mut watch)?;
+        let ended =
+            exchange(command, Input::File(file), SHORT_OUTPUT, &mut |_| Ok(()), &mut watch)?;
         match ended.code {
             Some(0) => Ok(()),
             _ => Err(self.failure(node, grant, &ended).into()),

@@ -140,11 +140,7 @@ fn as_nobody(act: impl FnOnce() -> Box<dyn std::any::Any>) -> platform::process:
     let child = platform::process::fork(|| {
         // SAFETY: the calls take numbers only; the empty list is not read.
         let results = unsafe {
-            [
-                libc::setgroups(0, std::ptr::null()),
-                libc::setgid(NOBODY),
-                libc::setuid(NOBODY),
-            ]
+            [libc::setgroups(0, std::ptr::null()), libc::setgid(NOBODY), libc::setuid(NOBODY)]
         };
         assert_eq!(results, [0; 3]);
         let _held = act();
@@ -222,10 +218,8 @@ fn a_foreign_holder_is_named_and_never_touched() {
         as_nobody(|| Box::new(MachineLock::take(NAME).expect("a lock").expect("it is free")));
     let said = lab.says("measure", 0, &cache);
     assert_eq!(kinds(&said), ["failed"], "{said:?}");
-    let named = format!(
-        "the node is held by process {} of another user, user id {NOBODY}",
-        holder.pid()
-    );
+    let named =
+        format!("the node is held by process {} of another user, user id {NOBODY}", holder.pid());
     assert_eq!(said[0]["reason"], named.as_str());
     assert_eq!(kinds(&lab.says("end", 0, &cache)), ["ended"]);
     assert_eq!(holder.try_wait(), None);

@@ -231,9 +231,7 @@ impl Link {
         let mut stopping = false;
         loop {
             match self.wire.next(LOOK_EVERY.min(until.saturating_duration_since(Instant::now()))) {
-                Next::Found((0, first))
-                    if self.first_at_us.is_some_and(|at| at != first.at_us) =>
-                {
+                Next::Found((0, first)) if self.first_at_us.is_some_and(|at| at != first.at_us) => {
                     return Err(self.lost("its agent has started again", false));
                 }
                 // The frame is a repetition.
