@@ -6,4 +6,5 @@ pub mod filesystem;
 pub mod io;
 pub mod mapping;
 pub mod path;
+pub mod private;
 pub mod system_path;

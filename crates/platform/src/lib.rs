@@ -15,6 +15,7 @@ pub mod counters;
 pub mod cpu;
 pub mod file;
 mod format;
+pub mod incoming;
 #[cfg(target_os = "linux")]
 mod linux;
 pub mod machine;
