@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command};
 
 use super::nodes::{FRONT, Nodes, ended, failed_with, row, rows_of, runs_in, signal, until_while};
-use crate::common::{Said, kill, run, started, until};
+use crate::common::{Said, kill, kills, run, run_on, started, until};
 
 /// A run that takes little time: as few rounds as an interval needs, without which a node is not compared.
 const SHORT: &str = "clock/std-instant --quick --precision 50% --budget 60s";
@@ -217,6 +217,27 @@ fn a_killed_coordinator_loses_nothing_and_a_stop_ends_what_was_started() {
         assert_eq!(row(&rows, name)["state"], "stopped");
         // The server ends a moment after the connection.
         until("nothing runs on the node", || hosts.nodes.processes(name).is_empty());
+    }
+}
+
+/// `OSCOST_KILLS=50 cargo test -p oscost --test with_programs killed_at_random` kills more often.
+#[test]
+fn a_coordinator_killed_at_random_has_each_run_that_it_called_measured_once() {
+    let Some(hosts) = Hosts::new() else { return };
+    for _ in 0..kills(2) {
+        let before = hosts.nodes.runs().len();
+        let mut running = hosts.begin(&format!("run {SHORT} --hosts n1,n2"));
+        until_while(&mut running, "a node measures", || !hosts.nodes.are_all("waiting", 2));
+        run_on(4_000);
+        kill(&mut running);
+        let job = hosts.latest_job();
+        let stored = hosts.nodes.runs();
+        for row in rows_of(&hosts.fleet(&format!("status {job} --json")).ended()) {
+            let is_stored = stored.iter().any(|(run, ..)| row["run"] == run.as_str());
+            assert!(row["state"] != "done" || is_stored, "{row}");
+        }
+        hosts.fleet(&format!("resume {job} --json")).with(0);
+        assert_eq!(hosts.nodes.runs().len(), before + 2);
     }
 }
 
