@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -97,6 +98,24 @@ impl Files {
             write(path, &report::workbook(document)?)?;
         }
         Ok(())
+    }
+}
+
+/// Refuses the first address that is not this machine's loopback, unless `--beyond-this-machine` was given. `why` is what could
+/// happen there.
+///
+/// # Errors
+/// The address, with the reason and the option.
+pub fn check_beyond_this_machine(
+    addresses: impl IntoIterator<Item = SocketAddr>,
+    is_allowed: bool,
+    why: &str,
+) -> Result<(), Usage> {
+    match addresses.into_iter().find(|address| !address.ip().is_loopback()) {
+        Some(address) if !is_allowed => Err(Usage(format!(
+            "{address} is not a loopback address: {why}; --beyond-this-machine allows it"
+        ))),
+        _ => Ok(()),
     }
 }
 

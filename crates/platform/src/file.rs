@@ -1,5 +1,6 @@
 //! Files and file systems: what differs between operating systems.
 
+pub mod access;
 pub mod aligned;
 pub mod filesystem;
 pub mod io;

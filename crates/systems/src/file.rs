@@ -171,12 +171,6 @@ impl Reader<'_> {
     }
 
     fn name(&self, name: &Spanned<DeString>) -> Result<String, SystemError> {
-        if launchers::find(name.get_ref()).is_some() {
-            let name_text = name.get_ref();
-            let message =
-                format!("{name_text} is built in: another name is needed, as in [my-{name_text}]");
-            return Err(self.error(&name.span(), message));
-        }
         if is_name(name.get_ref()) {
             return Ok(name.get_ref().to_string());
         }
@@ -194,6 +188,13 @@ impl Reader<'_> {
             return Err(self.error(&name.span(), message));
         };
         let launcher = self.launcher(name, table)?;
+        // A name without a file means the same system with one; only options of a launcher may be set under its name.
+        let built_in = launchers::find(name.get_ref()).map(|of_name| of_name.name);
+        if built_in.is_some_and(|own| own == Launcher::NATIVE.name || own != launcher.name) {
+            let own = name.get_ref();
+            let message = format!("{own} is built in: another name is needed, as in [my-{own}]");
+            return Err(self.error(&name.span(), message));
+        }
         let mut settings = Settings::default();
         for (key, value) in table.iter().filter(|(key, _)| key.get_ref() != "launcher") {
             let mut options = launchers::options_of(launcher);
@@ -346,6 +347,7 @@ mod tests {
         assert_eq!((launcher.name, settings.text("line")), ("command", Some("{oscost} agent")));
         assert!(settings.flag("static") && settings.share("slow-down") == Some(1.0));
         assert_eq!(file.names().collect::<Vec<_>>(), ["a", "b"]);
+        assert!(parse("[gvisor]\nlauncher = 'gvisor'\ncpus = [0]\n").is_ok());
     }
 
     #[test]
@@ -387,8 +389,9 @@ mod tests {
                 "[native]\nlauncher = 'command'\nline = 'x'\n",
                 ":1:2: native is built in: another name",
             ),
+            ("[native]\nlauncher = 'native'\n", ":1:2: native is built in"),
             (
-                "[a]\nlauncher = 'native'\n[gvisor]\nlauncher = 'gvisor'\n",
+                "[a]\nlauncher = 'native'\n[gvisor]\nlauncher = 'command'\nline = 'x'\n",
                 ":3:2: gvisor is built in",
             ),
             ("['a b']\nlauncher = 'native'\n", ":1:2: \"a b\" cannot be the name"),

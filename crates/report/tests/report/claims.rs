@@ -115,7 +115,7 @@ fn junit_is_well_formed_and_counts_failures() {
         match reader.read_event().unwrap() {
             quick_xml::events::Event::Start(start) => {
                 depth += 1;
-                cases += usize::from(start.name().as_ref() == b"testcase");
+                cases += usize::from(start.name().as_ref() == "testcase");
             }
             quick_xml::events::Event::End(_) => depth -= 1,
             quick_xml::events::Event::Eof => break,

@@ -161,7 +161,12 @@ fn description(name: &str, linkage: Linkage, directory: &Path) -> Result<String,
         }
         launcher => format!("launcher = '{launcher}'\nbinary = '{agent}'\n"),
     };
-    Ok(format!("[{name}]\n{text}"))
+    Ok(format!("[{}]\n{text}", in_file(name)))
+}
+
+/// The name of a system in its file, where `native` cannot be given.
+fn in_file(name: &str) -> &str {
+    if name == "native" { "here" } else { name }
 }
 
 /// The system and its file of systems, if this machine can start it.
@@ -179,7 +184,7 @@ fn system(
     };
     let path = directory.join("systems.toml");
     std::fs::write(&path, text)?;
-    let system = System::parse(name, &SystemsFile::read(&path)?)?;
+    let system = System::parse(in_file(name), &SystemsFile::read(&path)?)?;
     match system.check() {
         Err(SystemError::Missing { .. })
             if name == "gvisor" && std::env::var_os("OSCOST_TEST_NO_RUNSC").is_some() =>

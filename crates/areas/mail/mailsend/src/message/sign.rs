@@ -2,10 +2,13 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use mail_auth::common::crypto::{Ed25519Key, RsaKey, Sha256, SigningKey};
-use mail_auth::common::headers::HeaderWriter;
-use mail_auth::dkim::{Canonicalization, DkimSigner, Done};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use ring::digest::{SHA256, digest};
+use ring::rand::SystemRandom;
+use ring::signature::{Ed25519KeyPair, RSA_PKCS1_SHA256, RsaKeyPair};
 use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject;
 use thiserror::Error;
@@ -34,14 +37,19 @@ const SIGNED: [&str; 14] = [
     "List-Unsubscribe-Post",
 ];
 
+/// Maximum characters of a line of the signature's field.
+const LINE: usize = 76;
+
 /// Signs messages with one key in the name of one domain. Threads may share a signer.
 pub struct Signer {
-    signer: Either,
+    key: Key,
+    domain: String,
+    selector: String,
 }
 
-enum Either {
-    Rsa(DkimSigner<RsaKey<Sha256>, Done>),
-    Ed25519(DkimSigner<Ed25519Key, Done>),
+enum Key {
+    Rsa(RsaKeyPair),
+    Ed25519(Ed25519KeyPair),
 }
 
 /// The reason why no message can be signed.
@@ -120,18 +128,23 @@ impl Signer {
             |why: &dyn fmt::Display| SignError::Key { path: path.to_owned(), why: why.to_string() };
         let der = PrivateKeyDer::from_pem_slice(without_mark(pem)).map_err(|e| bad(&e))?;
         let rsa = match &der {
-            PrivateKeyDer::Pkcs1(der) => RsaKey::<Sha256>::from_der(der.secret_pkcs1_der()),
+            PrivateKeyDer::Pkcs1(der) => RsaKeyPair::from_der(der.secret_pkcs1_der()),
             PrivateKeyDer::Pkcs8(der) => {
                 let octets = der.secret_pkcs8_der();
-                if let Ok(key) = Ed25519Key::from_pkcs8_maybe_unchecked_der(octets) {
-                    return Ok(Self { signer: Either::Ed25519(signer(key, domain, selector)) });
+                // OpenSSL writes Ed25519 keys without the public half.
+                if let Ok(key) = Ed25519KeyPair::from_pkcs8_maybe_unchecked(octets) {
+                    return Ok(Self::new(Key::Ed25519(key), domain, selector));
                 }
-                RsaKey::from_pkcs8_der(octets)
+                RsaKeyPair::from_pkcs8(octets)
             }
             _ => return Err(bad(&"it is neither RSA nor Ed25519")),
         };
         let key = rsa.map_err(|e| bad(&e))?;
-        Ok(Self { signer: Either::Rsa(signer(key, domain, selector)) })
+        Ok(Self::new(Key::Rsa(key), domain, selector))
+    }
+
+    fn new(key: Key, domain: &str, selector: &str) -> Self {
+        Self { key, domain: domain.to_owned(), selector: selector.to_owned() }
     }
 
     /// The `DKIM-Signature` field for the message `wire`, which is in wire form. It ends with a line end, and belongs
@@ -140,40 +153,146 @@ impl Signer {
     /// # Errors
     /// If the message has no `From`.
     pub fn sign(&self, wire: &[u8]) -> Result<String, SignError> {
-        if !has_from(wire) {
-            return Err(SignError::NoFrom);
+        let (header, body) = header_and_body(wire);
+        let mut signed = Vec::new();
+        let mut names = String::new();
+        for name in SIGNED {
+            let is_it = |(found, _): &(&[u8], &[u8])| found.eq_ignore_ascii_case(name.as_bytes());
+            // Fields of the same name are signed from the last to the first (RFC 6376 5.4.2).
+            let mut times = 0;
+            for (_, value) in fields(header).into_iter().rev().filter(is_it) {
+                extend_relaxed(&mut signed, name, value);
+                signed.extend_from_slice(b"\r\n");
+                times += 1;
+            }
+            if times == 0 && name == "From" {
+                return Err(SignError::NoFrom);
+            }
+            for _ in 0..times.max(1) {
+                let colon = if names.is_empty() { "" } else { ":" };
+                push_folded(&mut names, &format!("{colon}{name}"));
+            }
         }
-        let signature = match &self.signer {
-            Either::Rsa(signer) => signer.sign(wire),
-            Either::Ed25519(signer) => signer.sign(wire),
+        let algorithm = match &self.key {
+            Key::Rsa(_) => "rsa-sha256",
+            Key::Ed25519(_) => "ed25519-sha256",
         };
-        let signature = signature.map_err(|e| SignError::Message(e.to_string()))?;
-        Ok(signature.to_header())
+        let at = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let hash = BASE64_STANDARD.encode(digest(&SHA256, &relaxed_body(body)));
+        let Self { domain, selector, .. } = self;
+        let mut value = format!(
+            " v=1; a={algorithm}; c=relaxed/relaxed; t={at};\r\n\td={domain};\r\n\ts={selector};\r\n\t\
+             bh={hash};\r\n\th={names};\r\n\tb="
+        );
+        extend_relaxed(&mut signed, "DKIM-Signature", value.as_bytes());
+        for part in BASE64_STANDARD.encode(self.signature(&signed)?).as_bytes().chunks(LINE - 4) {
+            value.extend(part.iter().copied().map(char::from));
+            value.push_str("\r\n\t");
+        }
+        Ok(format!("DKIM-Signature:{}\r\n", value.trim_end()))
+    }
+
+    fn signature(&self, signed: &[u8]) -> Result<Vec<u8>, SignError> {
+        match &self.key {
+            Key::Rsa(key) => {
+                let mut signature = vec![0; key.public().modulus_len()];
+                key.sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), signed, &mut signature)
+                    .map_err(|_| SignError::Message("the system has no random numbers".into()))?;
+                Ok(signature)
+            }
+            // The hash is what is signed (RFC 8463 3).
+            Key::Ed25519(key) => Ok(key.sign(digest(&SHA256, signed).as_ref()).as_ref().to_vec()),
+        }
     }
 }
 
-fn has_from(wire: &[u8]) -> bool {
-    let mut header = wire.split(|b| *b == b'\n').take_while(|line| !matches!(*line, b"" | b"\r"));
-    header.any(|line| line.get(..5).is_some_and(|start| start.eq_ignore_ascii_case(b"From:")))
+/// The header with the end of its last line, and the body.
+fn header_and_body(wire: &[u8]) -> (&[u8], &[u8]) {
+    if let Some(body) = wire.strip_prefix(b"\r\n") {
+        return (b"", body);
+    }
+    match memchr::memmem::find(wire, b"\r\n\r\n") {
+        Some(at) => (&wire[..at + 2], &wire[at + 4..]),
+        None => (wire, b""),
+    }
 }
 
-fn signer<K: SigningKey>(key: K, domain: &str, selector: &str) -> DkimSigner<K, Done> {
-    DkimSigner::from_key(key)
-        .domain(domain)
-        .selector(selector)
-        .headers(SIGNED)
-        .header_canonicalization(Canonicalization::Relaxed)
-        .body_canonicalization(Canonicalization::Relaxed)
+/// Names and values of a header's fields. A value has the line ends within the field, and its last one.
+fn fields(header: &[u8]) -> Vec<(&[u8], &[u8])> {
+    let mut fields = Vec::new();
+    let mut begin = 0;
+    for end in memchr::memchr_iter(b'\n', header).map(|at| at + 1) {
+        if matches!(header.get(end), Some(b' ' | b'\t')) {
+            continue;
+        }
+        let field = &header[begin..end];
+        begin = end;
+        if let Some(colon) = memchr::memchr(b':', field) {
+            fields.push((field[..colon].trim_ascii_end(), &field[colon + 1..]));
+        }
+    }
+    fields
+}
+
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t')
+}
+
+/// Adds a field in relaxed form, without its line end (RFC 6376 3.4.2).
+fn extend_relaxed(into: &mut Vec<u8>, name: &str, value: &[u8]) {
+    into.extend(name.bytes().map(|byte| byte.to_ascii_lowercase()));
+    into.push(b':');
+    let begin = into.len();
+    for word in value.split(|byte| is_space(*byte) || matches!(byte, b'\r' | b'\n')) {
+        if !word.is_empty() {
+            if into.len() > begin {
+                into.push(b' ');
+            }
+            into.extend_from_slice(word);
+        }
+    }
+}
+
+/// The body in relaxed form (RFC 6376 3.4.4).
+fn relaxed_body(body: &[u8]) -> Vec<u8> {
+    let mut relaxed = Vec::with_capacity(body.len() + 2);
+    let mut end = 0;
+    for line in body.split(|byte| *byte == b'\n') {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let mut was_space = false;
+        let begin = relaxed.len();
+        for byte in line {
+            if is_space(*byte) {
+                was_space = true;
+                continue;
+            }
+            if std::mem::take(&mut was_space) {
+                relaxed.push(b' ');
+            }
+            relaxed.push(*byte);
+        }
+        let is_empty = relaxed.len() == begin;
+        relaxed.extend_from_slice(b"\r\n");
+        if !is_empty {
+            end = relaxed.len();
+        }
+    }
+    relaxed.truncate(end);
+    relaxed
+}
+
+/// Adds a part of a value, on a new line if this one has no room for it.
+fn push_folded(value: &mut String, part: &str) {
+    let line = value.len() - value.rfind('\n').map_or(0, |at| at + 1);
+    if line + part.len() > LINE - 4 {
+        value.push_str("\r\n\t");
+    }
+    value.push_str(part);
 }
 
 #[cfg(test)]
 mod tests {
-    use base64::Engine;
-    use base64::prelude::BASE64_STANDARD;
-    use ring::digest::{SHA256, digest};
-    use ring::signature::{
-        ED25519, Ed25519KeyPair, KeyPair, RSA_PKCS1_2048_8192_SHA256, RsaKeyPair, UnparsedPublicKey,
-    };
+    use ring::signature::{ED25519, KeyPair, RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey};
 
     use super::*;
 
@@ -187,8 +306,9 @@ mod tests {
 
     /// The key in PEM form, and its public half.
     fn ed25519() -> (String, Vec<u8>) {
-        let der = Ed25519Key::generate_pkcs8().unwrap();
-        let public = Ed25519KeyPair::from_pkcs8(&der).unwrap().public_key().as_ref().to_vec();
+        let der = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).unwrap();
+        let public =
+            Ed25519KeyPair::from_pkcs8(der.as_ref()).unwrap().public_key().as_ref().to_vec();
         let text = BASE64_STANDARD.encode(der);
         (format!("-----BEGIN PRIVATE KEY-----\n{text}\n-----END PRIVATE KEY-----\n"), public)
     }
@@ -239,8 +359,9 @@ mod tests {
         let mut left = fields(header);
         let mut signed = String::new();
         for name in tag(signature, "h").split(':') {
-            let is_it =
-                |field: &String| field.split(':').next().unwrap().eq_ignore_ascii_case(name);
+            let is_it = |field: &String| {
+                field.split(':').next().unwrap().trim_end().eq_ignore_ascii_case(name)
+            };
             if let Some(at) = left.iter().rposition(is_it) {
                 signed.push_str(&relaxed_field(&left.remove(at)));
                 signed.push_str("\r\n");
@@ -298,6 +419,27 @@ mod tests {
                 assert!(!is_good(&signature, &MESSAGE.replace(from, to), public), "{from}");
             }
         }
+    }
+
+    #[test]
+    fn all_fields_of_a_name_are_signed() {
+        let (pem, public) = ed25519();
+        let signer = signer_of(&pem).unwrap();
+        let message = "FROM:a@x.test\r\nTo : b@x.test\r\nto:\r\n c@x.test\r\n\r\n \t\r\n";
+        let signature = signer.sign(message.as_bytes()).unwrap();
+        assert_eq!(
+            tag(&signature, "h").split(':').filter(|h| *h == "To").count(),
+            2,
+            "{signature}"
+        );
+        assert!(signature.lines().all(|line| line.len() <= 78), "{signature}");
+        // A body of spaces is an empty one.
+        assert_eq!(tag(&signature, "bh"), "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=");
+        assert!(is_good(&signature, message, &public), "{signature}");
+        let other = message.replace("b@x", "d@x");
+        assert!(!is_good(&signature, &other, &public));
+        let without = signer.sign(b"From: a@x.test\r\n").unwrap();
+        assert!(is_good(&without, "From: a@x.test\r\n\r\n", &public));
     }
 
     #[test]

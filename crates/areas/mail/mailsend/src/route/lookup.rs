@@ -4,14 +4,15 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use hickory_resolver::config::{NameServerConfig, ResolveHosts, ResolverConfig, ResolverOpts};
+use hickory_resolver::config::{
+    ConnectionConfig, NameServerConfig, ResolveHosts, ResolverConfig, ResolverOpts,
+};
 use hickory_resolver::lookup::Lookup;
-use hickory_resolver::name_server::TokioConnectionProvider;
-use hickory_resolver::proto::ProtoErrorKind;
+use hickory_resolver::net::runtime::TokioRuntimeProvider;
+use hickory_resolver::net::{DnsError, NetError};
 use hickory_resolver::proto::op::ResponseCode;
-use hickory_resolver::proto::rr::{Name, RecordType};
-use hickory_resolver::proto::xfer::Protocol;
-use hickory_resolver::{ResolveError, Resolver, TokioResolver};
+use hickory_resolver::proto::rr::{Name, RData, RecordType};
+use hickory_resolver::{Resolver, TokioResolver};
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom as _;
@@ -30,7 +31,7 @@ const TRIES: u32 = 2;
 /// Maximum number of successive queries for one domain: its MX, and the addresses of some of its servers.
 const QUESTIONS: u32 = 4;
 /// Number of cached answers, for domains with the same mail servers.
-const ANSWERS_KEPT: usize = 50_000;
+const ANSWERS_KEPT: u64 = 50_000;
 
 /// The route of a domain, and its validity by the TTLs.
 #[derive(Debug)]
@@ -67,20 +68,15 @@ pub(super) struct Finder {
 
 impl Finder {
     pub(super) fn new(options: &MxOptions) -> Result<Self, RouteError> {
-        let provider = TokioConnectionProvider::default();
+        let provider = TokioRuntimeProvider::default();
+        let failed = |error: NetError| RouteError::NameServers(error.to_string());
         let mut builder = match options.nameserver {
-            Some(address) => {
-                let mut config = ResolverConfig::new();
-                config.add_name_server(NameServerConfig::new(address, Protocol::Udp));
-                config.add_name_server(NameServerConfig::new(address, Protocol::Tcp));
-                Resolver::builder_with_config(config, provider)
-            }
-            None => Resolver::builder(provider)
-                .map_err(|error| RouteError::NameServers(error.to_string()))?,
+            Some(address) => Resolver::builder_with_config(only(address), provider),
+            None => Resolver::builder(provider).map_err(failed)?,
         };
         set(builder.options_mut(), options);
         Ok(Self {
-            resolver: builder.build(),
+            resolver: builder.build().map_err(failed)?,
             families: options.families,
             port: options.port,
             timeout: options.timeout,
@@ -125,9 +121,12 @@ impl Finder {
 
     async fn find_servers(&self, domain: &str, lookup: &Lookup, until: Instant) -> Found {
         let mut servers: Vec<(u16, Name)> = lookup
-            .record_iter()
-            .filter_map(|record| record.data().as_mx())
-            .map(|mx| (mx.preference(), mx.exchange().clone()))
+            .answers()
+            .iter()
+            .filter_map(|record| match &record.data {
+                RData::MX(mx) => Some((mx.preference, mx.exchange.clone())),
+                _ => None,
+            })
             .collect();
         let mut holds = time_left(lookup);
         servers.retain(|(_, server)| !server.is_root());
@@ -191,7 +190,7 @@ impl Finder {
             match self.ask(host.clone(), kind, until).await {
                 Answer::Records(lookup) => {
                     holds = holds.min(time_left(&lookup));
-                    let found = lookup.iter().filter_map(|data| data.ip_addr());
+                    let found = lookup.answers().iter().filter_map(|record| record.data.ip_addr());
                     addresses.extend(found.take(ADDRESSES_AT_MOST));
                 }
                 Answer::Nothing(also) => holds = holds.min(also),
@@ -220,21 +219,20 @@ impl Finder {
 
     /// An alias without records of the requested type is no answer.
     fn answer_of(&self, lookup: Lookup, kind: RecordType) -> Answer {
-        if lookup.record_iter().any(|record| record.record_type() == kind) {
+        if lookup.answers().iter().any(|record| record.record_type() == kind) {
             Answer::Records(lookup)
         } else {
             Answer::Nothing(self.nothing_holds)
         }
     }
 
-    fn failure_of(&self, error: &ResolveError) -> Answer {
-        let kind = error.proto().map(|error| error.kind());
-        let Some(ProtoErrorKind::NoRecordsFound { response_code, negative_ttl, .. }) = kind else {
+    fn failure_of(&self, error: &NetError) -> Answer {
+        let NetError::Dns(DnsError::NoRecordsFound(none)) = error else {
             return Answer::Failed(error.to_string());
         };
-        let holds = negative_ttl.map(|ttl| Duration::from_secs(ttl.into()));
+        let holds = none.negative_ttl.map(|ttl| Duration::from_secs(ttl.into()));
         let holds = holds.unwrap_or(self.nothing_holds);
-        match *response_code {
+        match none.response_code {
             ResponseCode::NoError => Answer::Nothing(holds),
             ResponseCode::NXDomain => Answer::NoName(holds),
             code => Answer::Failed(format!("the name server says: {code}")),
@@ -242,10 +240,20 @@ impl Finder {
     }
 }
 
+/// One name server, by UDP and TCP.
+fn only(address: SocketAddr) -> ResolverConfig {
+    let mut connections = vec![ConnectionConfig::udp(), ConnectionConfig::tcp()];
+    connections.iter_mut().for_each(|connection| connection.port = address.port());
+    let server = NameServerConfig::new(address.ip(), true, connections);
+    ResolverConfig::from_name_servers(vec![server])
+}
+
 fn set(resolver: &mut ResolverOpts, options: &MxOptions) {
     resolver.timeout = options.timeout / TRIES;
     resolver.attempts = TRIES as usize - 1;
     resolver.cache_size = ANSWERS_KEPT;
+    // A look-up has one query at a time, and any number may share a TCP connection.
+    resolver.max_active_requests = options.in_flight.max(1);
     // EDNS permits longer answers by UDP, which saves a TCP connection.
     resolver.edns0 = true;
     resolver.try_tcp_on_error = true;

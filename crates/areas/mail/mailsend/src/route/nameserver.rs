@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use hickory_resolver::proto::op::{Message, MessageType, ResponseCode};
+use hickory_resolver::proto::op::{Message, ResponseCode};
 use hickory_resolver::proto::rr::rdata::{A, AAAA, CNAME, MX, SOA, TXT};
 use hickory_resolver::proto::rr::{Name, RData, Record, RecordType};
 
@@ -181,25 +181,25 @@ fn answer_stream(mut stream: TcpStream, zone: &Zone, seen: &QueryLog) {
 
 fn answer(query: &[u8], zone: &Zone, seen: &QueryLog, by_tcp: bool) -> Option<Vec<u8>> {
     let query = Message::from_vec(query).ok()?;
-    let question = query.queries().first()?.clone();
+    let question = query.queries.first()?.clone();
     let asked = question.name().to_lowercase().to_ascii();
     *seen.asked.lock().unwrap().entry(asked.clone()).or_default() += 1;
-    let mut reply = Message::new();
-    reply.set_id(query.id()).set_message_type(MessageType::Response);
-    reply.set_recursion_desired(true).set_recursion_available(true);
+    let mut reply = Message::response(query.metadata.id, query.metadata.op_code);
+    reply.metadata.recursion_desired = true;
+    reply.metadata.recursion_available = true;
     reply.add_query(question.clone());
     match zone.get(&asked) {
         Some(Say::Silence) => return None,
-        Some(Say::Broken) => drop(reply.set_response_code(ResponseCode::ServFail)),
-        Some(Say::Long(_)) if !by_tcp => drop(reply.set_truncated(true)),
+        Some(Say::Broken) => reply.metadata.response_code = ResponseCode::ServFail,
+        Some(Say::Long(_)) if !by_tcp => reply.metadata.truncation = true,
         Some(Say::Records(data) | Say::Long(data)) => {
             add_records(&mut reply, zone, question.name(), question.query_type(), data);
         }
-        None => drop(reply.set_response_code(ResponseCode::NXDomain)),
+        None => reply.metadata.response_code = ResponseCode::NXDomain,
     }
-    if reply.answers().is_empty() && !reply.truncated() {
+    if reply.answers.is_empty() && !reply.metadata.truncation {
         let soa = SOA::new(name("ns.example"), name("hostmaster.example"), 1, 60, 60, 60, 0);
-        reply.add_name_server(Record::from_rdata(name("example"), 0, RData::SOA(soa)));
+        reply.add_authority(Record::from_rdata(name("example"), 0, RData::SOA(soa)));
     }
     reply.to_vec().ok()
 }
