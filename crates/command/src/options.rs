@@ -1,16 +1,17 @@
 //! Options of several commands: the store, labels, and files to which results are written in addition to the tables.
 
 use std::fs::{self, File};
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, ErrorKind, Write};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use platform::cleanup::random_name;
 use platform::process::inherited::end_when_asked;
 use results::Document;
 
 use crate::ending::Usage;
-use crate::output::print_document;
+use crate::output::{print_bytes, print_document};
 
 /// The store of the runs.
 #[derive(Debug, Clone, Args)]
@@ -100,6 +101,24 @@ impl Files {
     }
 }
 
+/// Refuses the first address that is not this machine's loopback, unless `--beyond-this-machine` was given. `why` is what could
+/// happen there.
+///
+/// # Errors
+/// The address, with the reason and the option.
+pub fn check_beyond_this_machine(
+    addresses: impl IntoIterator<Item = SocketAddr>,
+    is_allowed: bool,
+    why: &str,
+) -> Result<(), Usage> {
+    match addresses.into_iter().find(|address| !address.ip().is_loopback()) {
+        Some(address) if !is_allowed => Err(Usage(format!(
+            "{address} is not a loopback address: {why}; --beyond-this-machine allows it"
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// Whether the path stands for standard output.
 pub fn is_stdout(path: &Path) -> bool {
     path.as_os_str() == "-"
@@ -112,9 +131,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Usage> {
     // A FIFO may wait for its reader for ever.
     end_when_asked();
     if is_stdout(path) {
-        let mut output = io::stdout().lock();
-        let written = output.write_all(bytes).and_then(|()| output.flush());
-        return written.map_err(|e| Usage(format!("cannot write to standard output: {e}")));
+        return print_bytes(bytes).map_err(|e| Usage(format!("{e:#}")));
     }
     replaced(path, bytes).map_err(|e| Usage(format!("cannot write {}: {e}", path.display())))
 }
@@ -126,9 +143,8 @@ fn replaced(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
     // A symbolic link stays, and the file that it names is replaced.
     let path = if known.is_some() { fs::canonicalize(path)? } else { path.to_owned() };
-    // Readers look for files by the end of their names, such as `*.prom`; nobody can guess the name.
-    let random = RandomState::new().build_hasher().finish();
-    let part = path.with_file_name(format!(".{random:016x}.part"));
+    // Readers look for files by the end of their names, such as `*.prom`.
+    let part = path.with_file_name(random_name(".oscost-") + ".part");
     let mut file = match File::create_new(&part) {
         Err(error) if known.is_some() && error.kind() == ErrorKind::PermissionDenied => {
             return fs::write(path, bytes);

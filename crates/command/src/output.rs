@@ -28,7 +28,8 @@ pub fn print_document(text: &str) -> anyhow::Result<()> {
         true => visible_page(text),
         false => text.into(),
     };
-    match write(&text) {
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    match write((text.into_owned() + end).as_bytes()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         other => other.context("cannot write to standard output"),
     }
@@ -42,12 +43,23 @@ pub fn print_json(document: &impl Serialize) -> anyhow::Result<()> {
     print_document(&serde_json::to_string_pretty(document)?)
 }
 
-fn write(text: &str) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    if !text.ends_with('\n') {
-        out.write_all(b"\n")?;
+/// Prints a file's content to stdout: text like [`print_document`], anything else only where no terminal reads it.
+///
+/// # Errors
+/// The error of writing, or that stdout is a terminal.
+pub fn print_bytes(bytes: &[u8]) -> anyhow::Result<()> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => print_document(text),
+        Err(_) if std::io::stdout().is_terminal() => {
+            anyhow::bail!("a file that is no text is not written to a terminal")
+        }
+        Err(_) => write(bytes).context("cannot write to standard output"),
     }
+}
+
+fn write(bytes: &[u8]) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(bytes)?;
     out.flush()
 }
 

@@ -7,6 +7,7 @@ use results::{Store, StoreError};
 use shared_store::Access;
 
 use crate::options::StoreArg;
+use crate::output::note;
 
 fn store_path(arg: &StoreArg) -> Result<PathBuf, StoreError> {
     match arg.store.as_deref().and_then(url_of).filter(|url| shared_store::has_password(url)) {
@@ -39,7 +40,13 @@ pub fn shared_url(arg: &StoreArg) -> Result<Option<String>, StoreError> {
 /// The error of opening the store.
 pub fn store_to_write(arg: &StoreArg) -> Result<Store, StoreError> {
     let path = store_path(arg)?;
-    let Some(url) = url_of(&path) else { return Store::open(&path) };
+    let Some(url) = url_of(&path) else {
+        let store = Store::open(&path)?;
+        if store.was_open_to_others() {
+            note(&format!("{}: other users could read it; now its mode is 600", path.display()));
+        }
+        return Ok(store);
+    };
     let folder = Store::journals_folder()?.join(file_name(&shared_store::shown(url)));
     let store = shared_store::open_now_or_later(url)?.for_machine(platform::machine::id());
     Ok(store.with_journals(folder, Sending::default()))

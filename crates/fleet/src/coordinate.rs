@@ -6,11 +6,12 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use platform::file::private;
 use platform::process::spawn_scoped;
 use results::{Document, JOB_TAG, NODE_TAG, parse_document};
 
 use crate::attempt::attempt;
-use crate::durable::write_durably;
+use crate::durable::{Arriving, DOCUMENT_AT_MOST};
 use crate::error::FleetError;
 use crate::exchange::Halt;
 use crate::failure::Failure;
@@ -26,6 +27,9 @@ const LOOK: Duration = Duration::from_millis(100);
 const PAUSE: Duration = Duration::from_secs(2);
 /// Maximum pause between two attempts.
 const LONGEST_PAUSE: Duration = Duration::from_secs(120);
+
+/// Maximum length of a run's id.
+const RUN_ID_AT_MOST: usize = 100;
 
 /// A node to be tried: not before a time.
 struct Due<'a> {
@@ -44,14 +48,16 @@ pub struct Coordination<'a> {
     stop: &'a AtomicBool,
     stop_file: PathBuf,
     due: Mutex<Vec<Due<'a>>>,
+    /// Held by the thread that reads a document, which takes memory of several times its length.
+    reads: Mutex<()>,
     /// Set if the journal cannot be written: then nothing may be begun.
     broken: AtomicBool,
 }
 
 /// What a worker tells the caller's thread.
 enum Told {
-    /// The document of this node's run is in the job's directory.
-    Collected(String, Box<Document>),
+    /// The document of this node's run is in the job's directory, where it stays until it is stored: documents would fill the memory.
+    Collected(String),
     /// The row has come to its end.
     Ended(Row),
 }
@@ -67,8 +73,8 @@ impl<'a> Coordination<'a> {
         stop_file: PathBuf,
     ) -> Self {
         let (journal, due) = (Mutex::new(journal), Mutex::new(Vec::new()));
-        let broken = AtomicBool::new(false);
-        Self { request, directory, transport, journal, stop, stop_file, due, broken }
+        let (reads, broken) = (Mutex::new(()), AtomicBool::new(false));
+        Self { request, directory, transport, journal, stop, stop_file, due, reads, broken }
     }
 
     /// Runs to the end of all nodes, or to a request to stop. Returns the rows.
@@ -83,12 +89,10 @@ impl<'a> Coordination<'a> {
         for (row, node) in rows.iter().zip(&self.request.nodes) {
             match row.state {
                 State::Done => {}
-                State::Collected => match self.kept_document(&node.name) {
-                    Some(document) => {
-                        let _ = sender.send(Told::Collected(node.name.clone(), Box::new(document)));
-                    }
-                    None => due.push(Due { node, at: Instant::now(), before: 0 }),
-                },
+                // The document that an earlier coordinator collected, if it is sound.
+                State::Collected if self.kept_document(&node.name).is_ok() => {
+                    let _ = sender.send(Told::Collected(node.name.clone()));
+                }
                 _ => due.push(Due { node, at: Instant::now(), before: 0 }),
             }
         }
@@ -114,8 +118,8 @@ impl<'a> Coordination<'a> {
             drop(sender);
             loop {
                 match ended.recv_timeout(LOOK) {
-                    Ok(Told::Collected(node, document)) => {
-                        if let Some(row) = self.store(&node, &document, keep) {
+                    Ok(Told::Collected(node)) => {
+                        if let Some(row) = self.store(&node, keep) {
                             told(&row);
                         }
                     }
@@ -159,14 +163,14 @@ impl<'a> Coordination<'a> {
     fn store(
         &self,
         node: &str,
-        document: &Document,
         keep: &mut dyn FnMut(&Document) -> Result<(), String>,
     ) -> Option<Row> {
-        let run = document.run.id.clone();
-        match keep(document) {
-            Ok(()) => {
+        let document = self.kept_document(node).map_err(|failure| failure.reason);
+        let stored = document.and_then(|document| keep(&document).map(|()| document.run.id));
+        match stored {
+            Ok(run) => {
                 let row = self.record(node, Step::Stored { run }).ok()?;
-                // The store has it now. What cannot be removed costs room only.
+                // Both the store and the journal are on the disk now. What cannot be removed costs room only.
                 let _ = std::fs::remove_file(self.document_path(node));
                 Some(row)
             }
@@ -201,9 +205,8 @@ impl<'a> Coordination<'a> {
                 continue;
             };
             match self.try_node(&next, work) {
-                Ok(document) => {
-                    let _ =
-                        sender.send(Told::Collected(next.node.name.clone(), Box::new(document)));
+                Ok(()) => {
+                    let _ = sender.send(Told::Collected(next.node.name.clone()));
                 }
                 Err(Halt::Stopped) => {}
                 Err(Halt::Failed(failure)) => {
@@ -226,40 +229,44 @@ impl<'a> Coordination<'a> {
     }
 
     /// One attempt at a node; its document is in the job's directory when this returns.
-    fn try_node(&self, due: &Due<'_>, work: &AtomicBool) -> Result<Document, Halt> {
+    fn try_node(&self, due: &Due<'_>, work: &AtomicBool) -> Result<(), Halt> {
         let node = due.node;
         let attempts = self.journal().row(&node.name).map_or(0, |row| row.attempts);
         self.record(&node.name, Step::Begun { attempt: attempts + 1 })?;
         let order = order_of(self.request, node, Act::Measure);
-        let errors = self.directory.join("errors").join(&node.name);
+        let mut document = Arriving::new(&self.document_path(&node.name));
         let mut record = |step: Step| self.record(&node.name, step).map(|_| ());
         let mut trying = Attempt {
             job: &self.request.id,
             node: &node.name,
-            errors: &errors,
+            document: Some(&mut document),
             effort: &self.request.effort,
             record: &mut record,
             is_stopped: &|| !work.load(Ordering::Relaxed),
         };
-        let text = match attempt(self.transport, &self.request.binary, &order, &mut trying)? {
-            Message::Document { text } => text,
-            Message::Failed(failure) => return Err(failure.into()),
+        let said = attempt(self.transport, &self.request.binary, &order, &mut trying);
+        let arrived = said.and_then(|message| match message {
+            Message::Document { bytes } => Ok(document.check_length(bytes)?),
+            Message::Failed(failure) => Err(failure.into()),
             _ => {
                 let failure = Failure::lasting(
                     "the job was stopped on the node",
                     "fleet resume continues it",
                 );
-                return Err(failure.into());
+                Err(failure.into())
             }
-        };
-        let document = self.checked(&node.name, &text)?;
-        let path = self.document_path(&node.name);
-        write_durably(&path, text.as_bytes()).map_err(|error| {
-            let remedy = "make room in the data directory; fleet resume collects it again";
-            Failure::lasting(format!("{}: {error}", path.display()), remedy)
-        })?;
-        self.record(&node.name, Step::Collected { run: document.run.id.clone() })?;
-        Ok(document)
+        });
+        let checked = arrived.and_then(|()| Ok(self.read(&node.name, document.part())?.run.id));
+        match checked {
+            Ok(run) => {
+                document.keep()?;
+                self.record(&node.name, Step::Collected { run }).map(|_| ())
+            }
+            Err(halt) => {
+                document.discard();
+                Err(halt)
+            }
+        }
     }
 
     fn document_path(&self, node: &str) -> PathBuf {
@@ -267,10 +274,22 @@ impl<'a> Coordination<'a> {
         self.directory.join("documents").join(format!("{node}.json"))
     }
 
-    /// The document that was collected by an earlier coordinator, if it is sound.
-    fn kept_document(&self, node: &str) -> Option<Document> {
-        let text = std::fs::read_to_string(self.document_path(node)).ok()?;
-        self.checked(node, &text).ok()
+    /// The document of a node that was collected.
+    fn kept_document(&self, node: &str) -> Result<Document, Failure> {
+        self.read(node, &self.document_path(node))
+    }
+
+    /// Reads and checks a document.
+    fn read(&self, node: &str, path: &Path) -> Result<Document, Failure> {
+        let _one = self.reads.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let text = private::read(path, DOCUMENT_AT_MOST).and_then(|bytes| {
+            String::from_utf8(bytes).map_err(|error| std::io::Error::other(error.utf8_error()))
+        });
+        let text = text.map_err(|error| {
+            let remedy = "look at the data directory; fleet resume collects it again";
+            Failure::passing(format!("{}: {error}", path.display()), remedy)
+        })?;
+        self.checked(node, &text)
     }
 
     /// The document, if it is one of this job's run on this node.
@@ -281,7 +300,11 @@ impl<'a> Coordination<'a> {
         })?;
         let has =
             |key: &str, value: &str| document.run.tags.get(key).is_some_and(|tag| tag == value);
-        match has(JOB_TAG, &self.request.id) && has(NODE_TAG, node) {
+        // The id is printed, and written to the journal.
+        let id = &document.run.id;
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        let is_id = !id.is_empty() && id.len() <= RUN_ID_AT_MOST && id.chars().all(is_plain);
+        match is_id && has(JOB_TAG, &self.request.id) && has(NODE_TAG, node) {
             true => Ok(document),
             false => Err(Failure::lasting(
                 "the node's document is one of another run",

@@ -26,6 +26,11 @@ impl Failure {
         Self { again: true, ..Self::lasting(reason, remedy) }
     }
 
+    /// The failure that a node reports, with texts of ordinary length.
+    pub fn of_node(self) -> Self {
+        Self { reason: one_line(&self.reason), remedy: one_line(&self.remedy), ..self }
+    }
+
     /// The failure of an operation on files or processes of the node that executes this.
     pub fn of_io(what: &str, error: &io::Error) -> Self {
         Self::of_text(&format!("{what}: {error}"))
@@ -66,7 +71,7 @@ impl Failure {
 }
 
 /// The text in one line of ordinary length.
-fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let end = words.char_indices().nth(400).map_or(words.len(), |(at, _)| at);
     words[..end].to_owned()

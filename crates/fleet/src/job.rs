@@ -1,10 +1,11 @@
 //! A job: a directory of the coordinator with what is to be done and what was begun.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use platform::file::private;
 use results::Document;
 
 use crate::coordinate::Coordination;
@@ -50,8 +51,7 @@ impl Job {
     pub fn create(jobs: &Path, request: Request) -> Result<Self, FleetError> {
         let directory = jobs.join(&request.id);
         let failed = || FleetError::file(directory.display());
-        fs::create_dir_all(directory.join("documents")).map_err(failed())?;
-        fs::create_dir_all(directory.join("errors")).map_err(failed())?;
+        private::create_directories(&directory.join("documents")).map_err(failed())?;
         let job = Self { directory: directory.clone(), request };
         job.write_request()?;
         Ok(job)
@@ -153,7 +153,7 @@ impl Job {
     /// If the coordinator does not end within a minute, or the directory cannot be written.
     pub fn stop(&mut self) -> Result<Vec<Row>, FleetError> {
         let path = self.directory.join(STOP);
-        File::create(&path).map_err(FleetError::file(path.display()))?;
+        private::create(&path).map_err(FleetError::file(path.display()))?;
         let Some(_lock) = self.lock(Duration::from_secs(60))? else {
             let id = &self.request.id;
             return Err(FleetError::Usage(format!("the coordinator of job {id} does not end")));

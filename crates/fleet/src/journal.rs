@@ -1,10 +1,11 @@
 //! The journal of a job: what was begun on each node, written and synced before it is begun.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
+use platform::file::private;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
@@ -210,7 +211,8 @@ impl Journal {
     /// # Errors
     /// If the file cannot be opened, read or written.
     pub fn open(path: &Path, nodes: &[Node]) -> io::Result<Self> {
-        let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
+        let mut file = private::options().read(true).append(true).create(true).open(path)?;
+        path.parent().map_or(Ok(()), private::sync_directory)?;
         let mut bytes = Vec::new();
         file.seek(SeekFrom::Start(0))?;
         file.read_to_end(&mut bytes)?;

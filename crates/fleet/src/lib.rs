@@ -54,7 +54,6 @@ pub use error::FleetError;
 pub use failure::Failure;
 pub use job::Job;
 pub use journal::{Row, State};
-pub use lock::{Holder, NodeLock};
 pub use nodes::{Node, nodes_of, parse_host_file};
 pub use order::Order;
 pub use request::{Request, TransportKind};

@@ -1,21 +1,25 @@
-//! The lock of a node: one measuring run at a time, and who has it. The lock of a job: one coordinator at a time.
+//! The lock of a node: one measuring run at a time, whoever's it is, and who has it. The lock of a job: one coordinator at a time.
 //!
-//! Both are flock(2) of a file; the kernel releases it when the process that has it ends, however it ends. The node's file can
-//! be opened by all users of the machine, and its content names the holder.
+//! A node's lock says nothing but which process has it, and whose that is. What else is known, such as the job, and by what
+//! identity the process can be ended, is a record in a directory of the user alone; nothing that another user can write is read.
 
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
+use platform::file::private;
+use platform::pid;
+use platform::process::hosted;
+use platform::process::machine_lock::{LockOwner, LockState, MachineLock};
 use serde::{Deserialize, Serialize};
 
-/// Name of the lock's file.
-const FILE: &str = "oscost-node.lock";
-/// Maximum length of the file that is read.
+/// Name of the lock, which all users of a machine have in common.
+const NAME: &str = "oscost-node";
+/// Maximum length of a record.
 const LENGTH_AT_MOST: u64 = 4_096;
 
-/// Time between two attempts to take a lock.
+/// Time between two attempts to take the lock of a job.
 const AGAIN_AFTER: Duration = Duration::from_millis(50);
 
 /// The lock of a job, held by its coordinator until it is dropped.
@@ -30,7 +34,7 @@ impl JobLock {
     /// # Errors
     /// If the file cannot be used.
     pub fn take(path: &Path, patience: Duration) -> io::Result<Option<Self>> {
-        let file = File::options().create(true).truncate(false).write(true).open(path)?;
+        let file = private::options().create(true).truncate(false).write(true).open(path)?;
         let began = Instant::now();
         loop {
             let is_last = began.elapsed() >= patience;
@@ -38,7 +42,11 @@ impl JobLock {
                 Ok(()) => return Ok(Some(Self { file })),
                 Err(TryLockError::WouldBlock) if is_last => return Ok(None),
                 Err(TryLockError::WouldBlock) => std::thread::sleep(AGAIN_AFTER),
-                Err(TryLockError::Error(error)) => return Err(error),
+                Err(TryLockError::Error(error)) => {
+                    let remedy = "XDG_DATA_HOME can name a directory of a file system with locks";
+                    let why = format!("flock: {error}; {remedy}");
+                    return Err(io::Error::new(error.kind(), why));
+                }
             }
         }
     }
@@ -74,15 +82,30 @@ impl Holder {
     /// This process as the holder.
     pub fn this_process(job: &str, node: &str, by: &str) -> Self {
         let pid = std::process::id();
-        let identity = platform::process::hosted::identity(pid);
+        let identity = hosted::identity(pid);
         let [job, node, by] = [job, node, by].map(str::to_owned);
         Self { pid, identity, job, node, by, since: now() }
     }
 
-    /// The holder in words.
-    pub fn in_words(&self) -> String {
-        let Self { pid, job, by, since, .. } = self;
-        format!("job {job} of {by}, process {pid}, since {since}")
+    /// Whether the process is of this node of this job.
+    pub fn is_of(&self, job: &str, node: &str) -> bool {
+        (self.job.as_str(), self.node.as_str()) == (job, node)
+    }
+
+    /// Kills the process, if it still exists.
+    pub fn kill(&self) {
+        if self.identity.is_some() {
+            hosted::kill_if(self.pid, || self.is_alive());
+        }
+    }
+
+    /// Whether the process still exists.
+    pub fn is_alive(&self) -> bool {
+        match &self.identity {
+            Some(_) => pid::is_alive(self.pid) && hosted::identity(self.pid) == self.identity,
+            // The system reports no identity.
+            None => pid::is_alive_and_ours(self.pid),
+        }
     }
 }
 
@@ -94,102 +117,144 @@ pub fn now() -> String {
     time.unwrap_or_default().to_string()
 }
 
-/// The lock of this machine, held until it is dropped and until all processes that have a copy of its file have ended.
+/// The record of a process that has the lock of its node, or waits for it. Dropping it removes it.
 #[derive(Debug)]
-pub struct NodeLock {
-    file: File,
+pub struct Record {
+    path: PathBuf,
 }
 
-impl NodeLock {
-    /// The file of this machine's lock: in the directory for locks that all users share, else in the one for temporary files.
-    pub fn path() -> PathBuf {
-        let shared = Path::new("/run/lock");
-        let directory = if shared.is_dir() { shared.to_owned() } else { std::env::temp_dir() };
-        directory.join(FILE)
-    }
-
-    /// Tries to take the lock; `Err(Some(holder))` within the result if another process has it, `Err(None)` if that has not yet
-    /// written who it is.
+impl Record {
+    /// Writes the record of `holder`, and removes those of processes that were killed.
     ///
     /// # Errors
-    /// If the file cannot be used.
-    pub fn take(path: &Path, holder: &Holder) -> io::Result<Result<Self, Option<Holder>>> {
-        let mut file = open(path)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Ok(Err(holder_in(&mut file))),
-            Err(TryLockError::Error(error)) => return Err(error),
+    /// If the directory cannot be written, or is another user's.
+    pub fn write(directory: &Path, holder: &Holder) -> io::Result<Self> {
+        private::create_directories(directory)?;
+        for (path, of) in records(directory) {
+            let boot = |of: &Holder| of.identity.as_ref()?.split(' ').next().map(str::to_owned);
+            // Machines may share the directory.
+            if boot(&of) == boot(holder) && !of.is_alive() {
+                let _ = fs::remove_file(path);
+            }
         }
-        file.set_len(0)?;
-        file.seek(SeekFrom::Start(0))?;
-        file.write_all(serde_json::to_string(holder).map_err(io::Error::other)?.as_bytes())?;
-        Ok(Ok(Self { file }))
+        let identity = holder.identity.as_deref().unwrap_or_default().replace(' ', "-");
+        let path = directory.join(format!("{}-{identity}", holder.pid));
+        let text = serde_json::to_string(holder).map_err(io::Error::other)?;
+        private::create(&path)?.write_all(text.as_bytes())?;
+        Ok(Self { path })
     }
+}
 
-    /// Who has the lock; `None` if nobody has.
+impl Drop for Record {
+    fn drop(&mut self) {
+        // What is left is that of a process that has ended, which the next one removes.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// The records of a directory.
+fn records(directory: &Path) -> Vec<(PathBuf, Holder)> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let read = |path: PathBuf| {
+        let holder = serde_json::from_slice(&private::read(&path, LENGTH_AT_MOST).ok()?).ok()?;
+        Some((path, holder))
+    };
+    entries.filter_map(|entry| read(entry.path())).collect()
+}
+
+/// This user's processes that have the lock of this machine or wait for it.
+pub fn own_holders(directory: &Path) -> Vec<Holder> {
+    let all = records(directory).into_iter().map(|(_, holder)| holder);
+    all.filter(Holder::is_alive).collect()
+}
+
+/// Who has the lock of this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Owner {
+    /// A process of this user, by its own record.
+    Known(Holder),
+    /// A process without a record that is read.
+    Process(LockOwner),
+    /// A process that does not say who it is.
+    Unknown,
+}
+
+impl Owner {
+    /// Who has the lock of this machine; `None` if nobody has.
     ///
     /// # Errors
-    /// If the file cannot be used.
-    pub fn holder(path: &Path) -> io::Result<Option<Holder>> {
-        let mut file = match OpenOptions::new().read(true).write(true).open(path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
+    /// If the system denies the question.
+    pub fn find(directory: &Path) -> io::Result<Option<Self>> {
+        let owner = match MachineLock::state(NAME)? {
+            LockState::Free => return Ok(None),
+            LockState::HeldUnknown => return Ok(Some(Self::Unknown)),
+            LockState::Held(owner) => owner,
         };
-        match file.try_lock() {
-            // A process that is being started may have a copy of the file.
-            Ok(()) => file.unlock().map(|()| None),
-            Err(TryLockError::WouldBlock) => Ok(holder_in(&mut file)),
-            Err(TryLockError::Error(error)) => Err(error),
+        let own = match owner.is_this_user() {
+            true => own_holders(directory).into_iter().find(|holder| holder.pid == owner.pid),
+            false => None,
+        };
+        Ok(Some(own.map_or(Self::Process(owner), Self::Known)))
+    }
+
+    /// The owner in words.
+    pub fn in_words(&self) -> String {
+        match self {
+            Self::Known(Holder { pid, job, by, since, .. }) => {
+                format!("job {job} of {by}, process {pid}, since {since}")
+            }
+            Self::Process(owner @ LockOwner { pid, uid }) => {
+                let whose = if owner.is_this_user() { "of this user" } else { "of another user" };
+                let process = match pid {
+                    0 => "a process in another container".to_owned(),
+                    pid => format!("process {pid}"),
+                };
+                format!("{process} {whose}, user id {uid}")
+            }
+            Self::Unknown => {
+                format!(
+                    "a process that does not say who it is (ss -xap src @{NAME} says it to root)"
+                )
+            }
         }
     }
 
-    /// A copy of the lock's file for a child, which then holds the lock, too.
+    /// Whether a process that has ended had taken the lock, of which another one of this user still has a copy.
+    pub fn has_ended(&self) -> bool {
+        match self {
+            Self::Process(owner) => {
+                owner.is_this_user() && owner.pid != 0 && !pid::is_alive(owner.pid)
+            }
+            Self::Known(_) | Self::Unknown => false,
+        }
+    }
+}
+
+/// The lock of this machine, held until it is dropped and until all processes have ended that were given it.
+#[derive(Debug)]
+pub struct NodeLock(MachineLock);
+
+impl NodeLock {
+    /// Tries to take the lock; `None` if another process has it.
+    ///
+    /// # Errors
+    /// If the system has no such locks, or denies them.
+    pub fn take() -> io::Result<Option<Self>> {
+        MachineLock::take(NAME).map(|lock| lock.map(Self))
+    }
+
+    /// The lock as the standard input of a child, which then holds it, too.
     ///
     /// # Errors
     /// If dup(2) fails.
-    pub fn copy(&self) -> io::Result<File> {
-        self.file.try_clone()
+    pub fn for_child(&self) -> io::Result<std::process::Stdio> {
+        self.0.for_child()
     }
-}
 
-fn holder_in(file: &mut File) -> Option<Holder> {
-    let mut text = String::new();
-    file.seek(SeekFrom::Start(0)).ok()?;
-    file.take(LENGTH_AT_MOST).read_to_string(&mut text).ok()?;
-    serde_json::from_str(&text).ok()
-}
-
-/// Opens the file. Where it exists it is not opened with O_CREAT, which Linux denies for another user's file in a directory such
-/// as /tmp (fs.protected_regular).
-fn open(path: &Path) -> io::Result<File> {
-    let existing = OpenOptions::new().read(true).write(true).open(path);
-    match existing {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        other => return other,
+    /// Lets others ask who has the lock; to be called about once a second.
+    pub fn answer(&self) {
+        self.0.dismiss_questions();
     }
-    match OpenOptions::new().read(true).write(true).create_new(true).open(path) {
-        Ok(file) => {
-            permit_all(&file)?;
-            Ok(file)
-        }
-        // Another process was faster.
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            OpenOptions::new().read(true).write(true).open(path)
-        }
-        Err(error) => Err(error),
-    }
-}
-
-#[cfg(unix)]
-fn permit_all(file: &File) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    file.set_permissions(std::fs::Permissions::from_mode(0o666))
-}
-
-#[cfg(not(unix))]
-fn permit_all(_file: &File) -> io::Result<()> {
-    Ok(())
 }
 
 #[cfg(test)]
@@ -216,27 +281,51 @@ mod tests {
         });
     }
 
+    fn holder(job: &str) -> Holder {
+        Holder::this_process(job, "n1", "ann@front")
+    }
+
+    /// What is read is what this process wrote, of processes that exist.
     #[test]
-    fn one_has_the_lock_and_the_others_learn_who() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join(FILE);
-        assert_eq!(NodeLock::holder(&path).unwrap(), None);
-        let first = Holder::this_process("one", "n1", "ann@front");
-        let second = Holder::this_process("a longer name of a job", "n1", "bob@front");
-        // A child that another test starts may have a copy of the lock for a moment.
-        let take =
-            |holder: &Holder| testing::until_some(|| NodeLock::take(&path, holder).unwrap().ok());
-        drop(take(&second));
-        let lock = take(&first);
-        let found = NodeLock::take(&path, &second).unwrap().unwrap_err();
-        assert_eq!(found.as_ref(), Some(&first));
-        assert!(found.unwrap().in_words().starts_with("job one of ann@front, process "));
-        assert_eq!(NodeLock::holder(&path).unwrap(), Some(first));
-        // A child that has a copy holds the lock after this process has dropped it.
-        let copy = lock.copy().unwrap();
-        drop(lock);
-        assert!(NodeLock::take(&path, &second).unwrap().is_err());
-        drop(copy);
-        take(&second);
+    #[cfg(target_os = "linux")]
+    fn records_are_of_living_processes_of_this_user() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = folder.path().join("holders");
+        assert_eq!(own_holders(&directory), []);
+        let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+        let identity = hosted::identity(child.id());
+        let killed = Holder { pid: child.id(), identity, ..holder("killed") };
+        std::mem::forget(Record::write(&directory, &killed).unwrap());
+        let first = Record::write(&directory, &holder("first")).unwrap();
+        let jobs = || {
+            let mut jobs: Vec<String> =
+                own_holders(&directory).into_iter().map(|holder| holder.job).collect();
+            jobs.sort();
+            jobs
+        };
+        assert_eq!(jobs(), ["first", "killed"]);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(jobs(), ["first"]);
+        // The same pid again is another process.
+        let other = Holder { identity: killed.identity.clone(), ..holder("other") };
+        assert!(!other.is_alive());
+        drop(first);
+        let _second = Record::write(&directory, &holder("second")).unwrap();
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), 1, "that of the killed one is gone");
+        // A record that another user could have written is not read.
+        use std::os::unix::fs::PermissionsExt;
+        let path = records(&directory)[0].0.clone();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+        assert_eq!(jobs(), [String::new(); 0]);
+    }
+
+    #[test]
+    fn an_owner_is_named_by_what_the_kernel_says_or_by_the_own_record() {
+        let known = Owner::Known(holder("one"));
+        assert!(known.in_words().starts_with("job one of ann@front, process "));
+        let other = Owner::Process(LockOwner { pid: 7, uid: 4_000_000 });
+        assert_eq!(other.in_words(), "process 7 of another user, user id 4000000");
+        assert!(!other.has_ended() && !Owner::Unknown.has_ended());
     }
 }

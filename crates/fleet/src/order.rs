@@ -7,6 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
 
+/// Maximum length of a line of a node, in bytes; longer ones are skipped.
+pub(crate) const LINE_AT_MOST: usize = 128 << 10;
+/// Maximum length of a part of a document, in bytes. JSON has at most six bytes for each of them.
+pub(crate) const PART_AT_MOST: usize = 16 << 10;
+
 /// What a node is asked to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -47,10 +52,15 @@ pub enum Message {
     },
     /// The node measures.
     Begun,
-    /// The run's document.
-    Document {
-        /// The document, as JSON.
+    /// A part of the run's document.
+    Part {
+        /// The next bytes of the document, which is JSON.
         text: String,
+    },
+    /// The run's document was sent in parts.
+    Document {
+        /// Its length.
+        bytes: u64,
     },
     /// There is no result.
     Failed(Failure),
@@ -64,6 +74,20 @@ impl Message {
         serde_json::from_str(line).ok()
     }
 
+    /// The parts of a document, so that neither side has a long line.
+    pub fn parts(document: &str) -> impl Iterator<Item = Self> {
+        let mut rest = document;
+        std::iter::from_fn(move || {
+            let mut end = rest.len().min(PART_AT_MOST);
+            while !rest.is_char_boundary(end) {
+                end -= 1;
+            }
+            let (part, after) = rest.split_at(end);
+            rest = after;
+            (!part.is_empty()).then(|| Self::Part { text: part.to_owned() })
+        })
+    }
+
     /// Writes the message as a line.
     ///
     /// # Errors
@@ -72,5 +96,27 @@ impl Message {
         let line = serde_json::to_string(self).map_err(io::Error::other)?;
         writeln!(output, "{line}")?;
         output.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_in_parts_is_the_same_document() {
+        let all = ["\u{1}".repeat(PART_AT_MOST * 2), "ä\"€".repeat(9_999), String::new()];
+        for document in all {
+            let mut joined = String::new();
+            for part in Message::parts(&document) {
+                let mut line = Vec::new();
+                part.write(&mut line).unwrap();
+                assert!(line.len() < LINE_AT_MOST, "{}", line.len());
+                let parsed = Message::parse(std::str::from_utf8(&line).unwrap());
+                let Some(Message::Part { text }) = parsed else { panic!("{parsed:?}") };
+                joined += &text;
+            }
+            assert_eq!(joined, document);
+        }
     }
 }

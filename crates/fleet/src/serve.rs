@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use platform::file::private;
 use platform::process::hosted;
 use results::{Document, JOB_TAG, NODE_TAG, Store, StoreError, to_json};
 
 use crate::failure::{Failure, last_lines};
-use crate::lock::{Holder, NodeLock};
+use crate::lock::{Holder, NodeLock, Owner, Record, own_holders};
 use crate::order::{Act, Message, Order};
 
 /// Maximum length of an order.
@@ -48,15 +49,25 @@ pub fn serve(input: &mut dyn BufRead, output: &mut dyn Write) -> io::Result<()> 
     Ok(())
 }
 
-/// The directory of the job on this node: nodes may share a home directory.
-fn directory(order: &Order) -> Result<PathBuf, Failure> {
+/// The directory of what is kept on this node.
+fn cache() -> Result<PathBuf, Failure> {
     let of =
         |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let cache = of("XDG_CACHE_HOME").or_else(|| of("HOME").map(|home| home.join(".cache")));
     let Some(cache) = cache else {
         return Err(Failure::lasting("the user has no home directory there", "set HOME there"));
     };
-    Ok(cache.join("oscost").join("fleet").join(&order.job).join(&order.node))
+    Ok(cache.join("oscost"))
+}
+
+/// The directory of the job on this node: nodes may share a home directory.
+fn directory(order: &Order) -> Result<PathBuf, Failure> {
+    Ok(cache()?.join("fleet").join(&order.job).join(&order.node))
+}
+
+/// The directory of the records of runs.
+fn records() -> Result<PathBuf, Failure> {
+    Ok(cache()?.join("holders"))
 }
 
 /// The file whose presence asks the job to end on this node.
@@ -70,16 +81,20 @@ fn measure(
     say: &mut dyn FnMut(Message),
 ) -> Result<Message, Failure> {
     let of_directory = |error: io::Error| Failure::of_io(&directory.display().to_string(), &error);
-    fs::create_dir_all(directory).map_err(of_directory)?;
+    private::create_directories(directory).map_err(of_directory)?;
     match fs::remove_file(stop_file(directory)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(of_directory(error)),
         _ => {}
     }
-    let Some(lock) = lock(order, directory, say)? else { return Ok(Message::Ended) };
+    let records = records()?;
+    let this = Holder::this_process(&order.job, &order.node, &order.by);
+    let record = Record::write(&records, &this);
+    let _record = record.map_err(|e| Failure::of_io(&records.display().to_string(), &e))?;
+    let Some(lock) = lock(order, directory, &records, say)? else { return Ok(Message::Ended) };
     say(Message::Begun);
     let store = directory.join("store.sqlite");
     let begun = match stored(&store)? {
-        Stored::Finished(document) => return Ok(document),
+        Stored::Finished(document) => return Ok(in_parts(&document, say)),
         Stored::Begun(id) => Some(id),
         Stored::Nothing => None,
     };
@@ -89,7 +104,7 @@ fn measure(
         return Ok(Message::Ended);
     }
     if let Stored::Finished(document) = stored(&store)? {
-        return Ok(document);
+        return Ok(in_parts(&document, say));
     }
     let mut said = Vec::new();
     let read = File::open(&log).and_then(|file| file.take(LOG_AT_MOST).read_to_end(&mut said));
@@ -110,29 +125,31 @@ fn measure(
     })
 }
 
+/// Says a document but for the message that ends it, which is returned.
+fn in_parts(document: &str, say: &mut dyn FnMut(Message)) -> Message {
+    Message::parts(document).for_each(say);
+    Message::Document { bytes: document.len() as u64 }
+}
+
 /// Waits for the lock of this node; `None` if the job was stopped meanwhile.
 fn lock(
     order: &Order,
     directory: &Path,
+    records: &Path,
     say: &mut dyn FnMut(Message),
 ) -> Result<Option<NodeLock>, Failure> {
-    let path = NodeLock::path();
-    let this = Holder::this_process(&order.job, &order.node, &order.by);
     let (began, mut told) = (Instant::now(), None);
     loop {
-        let taken = NodeLock::take(&path, &this);
-        let held = taken.map_err(|error| Failure::of_io(&path.display().to_string(), &error))?;
-        let holder = match held {
-            Ok(lock) => return Ok(Some(lock)),
-            Err(holder) => holder,
-        };
+        if let Some(lock) = NodeLock::take().map_err(|error| of_lock(&error))? {
+            return Ok(Some(lock));
+        }
+        let Some(owner) = Owner::find(records).map_err(|error| of_lock(&error))? else { continue };
         if stop_file(directory).exists() {
             return Ok(None);
         }
         // An earlier order of this job may still be under way here, and will leave the result.
-        let is_own =
-            holder.as_ref().is_some_and(|by| (&by.job, &by.node) == (&order.job, &order.node));
-        let words = holder.as_ref().map_or_else(|| "another process".to_owned(), Holder::in_words);
+        let is_own = matches!(&owner, Owner::Known(by) if by.is_of(&order.job, &order.node));
+        let words = owner.in_words();
         let patience = if is_own { order.limit + GRACE } else { order.wait };
         if began.elapsed() >= patience {
             return Err(Failure::passing(
@@ -148,8 +165,15 @@ fn lock(
     }
 }
 
+/// The failure of the question who has the lock.
+fn of_lock(error: &io::Error) -> Failure {
+    let reason = format!("the node's lock, an address of AF_UNIX sockets: {error}");
+    Failure::lasting(reason, "permit such sockets there")
+}
+
 enum Stored {
-    Finished(Message),
+    /// The document of the run.
+    Finished(String),
     Begun(String),
     Nothing,
 }
@@ -167,7 +191,7 @@ fn stored(path: &Path) -> Result<Stored, Failure> {
         return Ok(Stored::Begun(run.id.clone()));
     }
     let document: Document = store.document(&run.id).map_err(failed)?;
-    Ok(Stored::Finished(Message::Document { text: to_json(&document) }))
+    Ok(Stored::Finished(to_json(&document)))
 }
 
 #[derive(PartialEq, Eq)]
@@ -197,8 +221,8 @@ fn execute(
     };
     command.arg("--store").arg(directory.join("store.sqlite"));
     // The run has the lock as long as any of its processes lives.
-    command.stdin(lock.copy().map_err(failed)?).stdout(Stdio::null());
-    command.stderr(File::create(log).map_err(|error| Failure::of_io("run.log", &error))?);
+    command.stdin(lock.for_child().map_err(failed)?).stdout(Stdio::null());
+    command.stderr(private::create(log).map_err(|error| Failure::of_io("run.log", &error))?);
     let mut child = hosted::spawn(command, &platform::cpu::allowed(), None).map_err(failed)?;
     let began = Instant::now();
     let mut asked: Option<(Instant, Ended)> = None;
@@ -215,6 +239,7 @@ fn execute(
             }
             _ => {}
         }
+        lock.answer();
         if asked.as_ref().is_some_and(|(since, _)| since.elapsed() < LOOK) {
             hosted::ask_group_to_end(child.id());
         }
@@ -227,27 +252,35 @@ fn end(order: &Order, directory: &Path) -> Message {
     if !directory.is_dir() {
         return Message::Ended;
     }
-    if let Err(error) = File::create(stop_file(directory)) {
+    if let Err(error) = private::create(&stop_file(directory)) {
         return Message::Failed(Failure::of_io("the request to stop", &error));
     }
+    let records = match records() {
+        Ok(records) => records,
+        Err(failure) => return Message::Failed(failure),
+    };
     let began = Instant::now();
     loop {
-        let holder = match NodeLock::holder(&NodeLock::path()) {
-            Ok(holder) => holder,
-            Err(error) => return Message::Failed(Failure::of_io("the node's lock", &error)),
+        let owner = match Owner::find(&records) {
+            Ok(owner) => owner,
+            Err(error) => return Message::Failed(of_lock(&error)),
         };
-        let own = holder.filter(|by| by.job == order.job && by.node == order.node);
-        let Some(own) = own else { return Message::Ended };
+        let mut own = own_holders(&records);
+        own.retain(|by| by.is_of(&order.job, &order.node));
+        // What a killed process had started may take a moment to end.
+        let left = owner.filter(Owner::has_ended);
+        let Some(last) = own.first().cloned().map(Owner::Known).or(left) else {
+            return Message::Ended;
+        };
         if began.elapsed() > 2 * GRACE {
             return Message::Failed(Failure::passing(
-                format!("it did not end: {}", own.in_words()),
+                format!("it did not end: {}", last.in_words()),
                 "fleet stop again",
             ));
         }
         // What does not look at the request, such as a stopped process, is killed, and its run with it.
-        let is_it = own.identity.is_some() && hosted::identity(own.pid) == own.identity;
-        if began.elapsed() > GRACE + 4 * LOOK && is_it {
-            hosted::kill(own.pid);
+        if began.elapsed() > GRACE + 4 * LOOK {
+            own.iter().for_each(Holder::kill);
         }
         std::thread::sleep(LOOK);
     }

@@ -35,7 +35,7 @@ pub fn end_all(
                     let Some(node) = request.nodes.iter().find(|node| node.name == row.node) else {
                         continue;
                     };
-                    let ended = end(request, directory, transport, node);
+                    let ended = end(request, transport, node);
                     let step = match ended {
                         // Why it failed stays known; nothing runs there.
                         Ok(()) if row.state == crate::State::Failed => continue,
@@ -68,20 +68,14 @@ pub fn end_all(
     }
 }
 
-fn end(
-    request: &Request,
-    directory: &Path,
-    transport: &dyn Transport,
-    node: &Node,
-) -> Result<(), Failure> {
+fn end(request: &Request, transport: &dyn Transport, node: &Node) -> Result<(), Failure> {
     if transport.end(&request.id, &node.name)? {
         return Ok(());
     }
-    let errors = directory.join("errors").join(&node.name);
     let mut attempt = Attempt {
         job: &request.id,
         node: &node.name,
-        errors: &errors,
+        document: None,
         effort: &request.effort,
         record: &mut |_| Ok(()),
         is_stopped: &|| false,

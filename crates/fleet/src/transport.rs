@@ -3,10 +3,10 @@
 pub mod slurm;
 pub mod ssh;
 
-use std::path::Path;
 use std::process::Command;
 
 use crate::binary::Binary;
+use crate::durable::Arriving;
 use crate::effort::Effort;
 use crate::exchange::{Ended, Halt};
 use crate::failure::Failure;
@@ -18,8 +18,8 @@ pub struct Attempt<'a> {
     pub job: &'a str,
     /// The node.
     pub node: &'a str,
-    /// The file for the errors of the command that is run.
-    pub errors: &'a Path,
+    /// The document that the node is asked for.
+    pub document: Option<&'a mut Arriving>,
     /// Time limits of the job.
     pub effort: &'a Effort,
     /// Records a step before it is taken.

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use fleet::{Binary, Effort, Job, Request, Row, State, TransportKind, nodes_of};
 use results::Document;
+use serde_json::json;
 
 const JOB: &str = "20261127-203501-1a2b";
 /// Stands for ssh: a node answers with the content of a file, after it has refused as often as it has files that say so. Each
@@ -28,7 +29,7 @@ for r in "$d/refuse.$n".*; do
     if rm "$r" 2>/dev/null; then echo "ssh: connect to host $n port 22: Connection refused" >&2; exit 255; fi
 done
 echo "a greeting of the login shell"
-cat "$d/answer.$n"
+if [ -x "$d/answer.$n" ]; then "$d/answer.$n"; else cat "$d/answer.$n"; fi
 "#;
 
 /// A directory with the stand-in and the answers of nodes.
@@ -55,9 +56,24 @@ impl Lab {
             "results":[]}}"#
         );
         results::parse_document(&document).expect("a document");
-        let message = serde_json::json!({ "oscost-fleet": "document", "text": document });
-        fs::write(self.path().join(format!("answer.{node}")), format!("{message}\n"))
-            .expect("a file");
+        let (begin, end) = document.split_at(99);
+        let parts = [begin, end].map(|text| json!({ "oscost-fleet": "part", "text": text }));
+        let last = json!({ "oscost-fleet": "document", "bytes": document.len() });
+        let [one, two] = parts;
+        self.says(node, &format!("{one}\n{two}\n{last}\n"));
+    }
+
+    /// Lets a node answer with this text.
+    fn says(&self, node: &str, text: &str) {
+        fs::write(self.path().join(format!("answer.{node}")), text).expect("a file");
+    }
+
+    /// Lets a node answer with what a script prints.
+    fn executes(&self, node: &str, script: &str) {
+        self.says(node, &format!("#!/bin/sh\n{script}\n"));
+        let executable = fs::Permissions::from_mode(0o755);
+        let answer = self.path().join(format!("answer.{node}"));
+        fs::set_permissions(answer, executable).expect("our file");
     }
 
     fn refuses(&self, node: &str, times: usize) {
@@ -171,7 +187,7 @@ fn a_stop_leaves_the_reason_of_what_had_failed() {
     let lab = Lab::new();
     let says = |messages: &[&str]| {
         let lines = messages.iter().map(|message| format!("{{\"oscost-fleet\":{message}}}\n"));
-        fs::write(lab.path().join("answer.n1"), lines.collect::<String>()).expect("a file");
+        lab.says("n1", &lines.collect::<String>());
     };
     says(&[
         r#""begun""#,
@@ -183,6 +199,82 @@ fn a_stop_leaves_the_reason_of_what_had_failed() {
     let row = job.stop().expect("stopped").remove(0);
     assert_eq!((row.state, row.reason.as_deref()), (State::Failed, Some("it ran out of memory")));
     assert_eq!(lab.calls().len(), 2, "the node was asked to end");
+}
+
+/// Whatever a node prints, for however long, costs the coordinator neither memory nor room, and the node fails with the reason.
+#[test]
+fn a_node_that_sends_without_end_fails_alone() {
+    let lab = Lab::new();
+    let message = |text: &str| format!("{{\"oscost-fleet\":{text}}}");
+    let waits = message(r#""waiting","holder":"job '$i'""#);
+    let part = message(r#""part","text":"'$x'""#);
+    let long = "x=$(head -c 100000 /dev/zero | tr '\\0' x)";
+    let is_endless = "the node sends without end";
+    let nodes = [
+        ("begun", format!("yes '{}'", message("\"begun\"")), is_endless),
+        ("lines", "yes $(head -c 100000 /dev/zero | tr '\\0' x)".to_owned(), is_endless),
+        ("line", "tr '\\0' x </dev/zero".to_owned(), is_endless),
+        ("errors", "yes 'an error' >&2".to_owned(), is_endless),
+        ("waits", format!("i=0; while :; do i=$((i+1)); echo '{waits}'; done"), is_endless),
+        ("parts", format!("{long}; yes '{part}'"), "has more than 33554432 bytes"),
+        ("tiny", format!("x=a; yes '{part}'"), is_endless),
+        (
+            "cut",
+            format!("x=a; echo '{part}'; echo '{}'", message("\"document\",\"bytes\":2")),
+            "1 of 2",
+        ),
+        ("after", format!("echo '{m}'; echo '{m}'", m = message("\"ended\"")), is_endless),
+    ];
+    for (node, script, _) in &nodes {
+        lab.executes(node, script);
+    }
+    lab.answers("honest", JOB);
+    let mut names: Vec<&str> = nodes.iter().map(|(node, ..)| *node).collect();
+    names.push("honest");
+    let mut job = lab.job(&names, effort(10, 0));
+    let rows = run(&mut job, &mut |_| Ok(()));
+    for ((node, _, reason), row) in nodes.iter().zip(&rows) {
+        assert_eq!(row.state, State::Failed, "{node}: {row:?}");
+        assert!(row.reason.as_deref().is_some_and(|said| said.contains(reason)), "{row:?}");
+    }
+    assert_eq!(rows[9].state, State::Done, "{rows:?}");
+    let size = |name: &str| fs::metadata(lab.path().join(JOB).join(name)).expect("a file").len();
+    assert!(size("journal.jsonl") < 200 << 10, "{}", size("journal.jsonl"));
+    let documents = fs::read_dir(lab.path().join(JOB).join("documents")).expect("a directory");
+    assert_eq!(documents.count(), 0, "nothing is left of them");
+    let status = fs::read_to_string("/proc/self/status").expect("a file");
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
+    let peak_kb: u64 = peak.trim().trim_end_matches(" kB").parse().expect("a number");
+    assert!(peak_kb < 200 << 10, "{peak_kb} kB");
+}
+
+/// Texts of a node that are written to the journal and printed are short.
+#[test]
+fn a_reason_of_a_node_has_ordinary_length() {
+    let lab = Lab::new();
+    let failure = json!({
+        "oscost-fleet": "failed", "reason": "x".repeat(99_999), "remedy": "y\n".repeat(9_999),
+        "again": false,
+    });
+    lab.says("n1", &format!("{failure}\n"));
+    let row = run(&mut lab.job(&["n1"], effort(1, 0)), &mut |_| Ok(())).remove(0);
+    let lengths = [row.reason, row.remedy].map(|text| text.unwrap_or_default().chars().count());
+    assert_eq!(lengths, [400, 400]);
+}
+
+/// What a job keeps is its user's alone.
+#[test]
+fn the_files_of_a_job_are_private() {
+    let lab = Lab::new();
+    lab.answers("n1", JOB);
+    let mut job = lab.job(&["n1"], effort(1, 0));
+    run(&mut job, &mut |_| Err("not now".to_owned()));
+    let mode = |path: &Path| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
+    let job = lab.path().join(JOB);
+    assert_eq!([mode(&job), mode(&job.join("documents"))], [0o700, 0o700]);
+    for name in ["job.json", "journal.jsonl", "lock", "documents/n1.json"] {
+        assert_eq!(mode(&job.join(name)), 0o600, "{name}");
+    }
 }
 
 #[test]

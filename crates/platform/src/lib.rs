@@ -15,6 +15,7 @@ pub mod counters;
 pub mod cpu;
 pub mod file;
 mod format;
+pub mod incoming;
 #[cfg(target_os = "linux")]
 mod linux;
 pub mod machine;
@@ -26,6 +27,8 @@ pub mod socket;
 pub mod time;
 #[cfg(target_os = "linux")]
 pub mod uring;
+#[cfg(unix)]
+pub mod user;
 #[cfg(windows)]
 pub mod windows;
 

@@ -11,6 +11,7 @@ pub mod inherited;
 pub mod init;
 pub mod interrupts;
 pub mod limits;
+pub mod machine_lock;
 #[cfg(unix)]
 pub mod program;
 #[cfg(unix)]

@@ -236,6 +236,9 @@ mod tests {
             postgres://ann@[2001:db8::1]/perf | postgres://ann@2001:db8::1/perf | TLS
             postgres://ann@localhost/perf?hostaddr=192.0.2.1 | postgres://ann@localhost/perf | TLS
             postgres://ann@db.example/perf?hostaddr=127.0.0.1 | postgres://ann@db.example/perf | none
+            postgres://ann@localhost/perf?hostaddr=127.0.0.2 | postgres://ann@localhost/perf | none
+            postgres://ann@localhost/perf?hostaddr=::1 | postgres://ann@localhost/perf | none
+            postgres://ann@localhost,localhost/perf?hostaddr=127.0.0.1,192.0.2.1 | postgres://ann@localhost/perf | TLS
             ",
         ) {
             let uses_tls = tls == "TLS";
@@ -267,6 +270,25 @@ mod tests {
             "postgres://ann:x?hunter2@db.example/perf",
             "postgres://ann:x#hunter2@db.example/perf",
             "postgres://ann:x&hunter2@db.example/perf",
+            "postgres://:hunter2@db.example/perf",
+            "postgres://ann:hunter2@",
+            "postgres://ann:hunter2@/perf",
+            "postgres://ann:hunter2@:5432/perf",
+            "postgres://ann:hunter2@db.example:5432,other:hunter2/perf",
+            "postgres://ann:hunter2@db.example,b:hunter2@c/perf",
+            "postgres://ann:x:hunter2@db.example/perf",
+            "postgres://ann:[hunter2@db.example/perf",
+            "postgres://ann:x%40hunter2@db.example/perf?hostaddr=hunter2",
+            "postgres://ann:%68unter2@db.example/perf?port=hunter2",
+            "postgres://ann@db.example/perf?password=hunter2&port=x",
+            "postgres://ann@db.example/perf?user=ann&password=hunter2@x/y",
+            "postgres://ann@db.example/perf?passfile=%ZZhunter2",
+            "postgres://ann:hunter2@db.example/perf#hunter2",
+            "postgres://ann:hunter2 @db.example/perf",
+            "postgres://ann:hunter2\\@db.example/perf",
+            "postgres:///perf?host=ann:hunter2@db.example",
+            "postgres://postgres://ann:hunter2@db.example/perf",
+            "postgresql://ann:hunter2@[::1/perf",
         ] {
             let text = match Address::parsed(url, &|_| None) {
                 Ok(address) => format!("{address:?} {}", address.name),

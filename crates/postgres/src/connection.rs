@@ -39,8 +39,12 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How long connecting may take.
 const TO_CONNECT: Duration = Duration::from_secs(10);
 
-/// For how long a server that did not answer is not asked again: what is measured meanwhile is kept in journals.
-const SILENCE: Duration = Duration::from_secs(15);
+/// For how long a server that did not answer is not asked again, unless there is something to send: what is measured meanwhile is
+/// kept in journals, and does not wait.
+const SILENCE: Duration = Duration::from_secs(600);
+
+/// After how long a failure is no refusal, which comes sooner, but silence.
+const SILENT: Duration = Duration::from_secs(5);
 
 /// How many statements the server keeps prepared.
 const PREPARED_AT_MOST: usize = 200;
@@ -53,7 +57,8 @@ pub(crate) struct Postgres {
     address: Address,
     tls: Option<MakeRustlsConnect>,
     access: Access,
-    runtime: Runtime,
+    /// Present until this value is dropped.
+    runtime: Option<Runtime>,
     link: RefCell<Option<Link>>,
     is_in_transaction: Cell<bool>,
     patience: Cell<Duration>,
@@ -85,17 +90,17 @@ impl Postgres {
     }
 
     /// A store whose tables `check` checks as soon as the server can be reached.
-    /// `silent` is since when the server has not answered, if it did not refuse.
-    pub fn later(
+    pub fn now_or_later(
         address: Address,
         access: Access,
-        silent: Option<Instant>,
         check: Check,
     ) -> Result<Self, StoreError> {
         let postgres = Self::unconnected(address, access)?;
-        postgres.silent.set(silent);
         postgres.check.set(Some(check));
-        Ok(postgres)
+        match postgres.connected() {
+            Ok(()) | Err(StoreError::Lost { .. }) => Ok(postgres),
+            Err(error) => Err(error),
+        }
     }
 
     fn unconnected(address: Address, access: Access) -> Result<Self, StoreError> {
@@ -113,7 +118,7 @@ impl Postgres {
             address,
             tls,
             access,
-            runtime,
+            runtime: Some(runtime),
             link: RefCell::new(None),
             is_in_transaction: Cell::new(false),
             patience: Cell::new(PATIENCE),
@@ -146,7 +151,7 @@ impl Postgres {
         }
         self.close(self.link.borrow_mut().take());
         if self.silent.get().is_some_and(|since| since.elapsed() < SILENCE) {
-            return Err(self.lost("the server did not answer a moment ago"));
+            return Err(self.lost("the server did not answer"));
         }
         if self.is_in_transaction.get() {
             return Err(self.lost("the connection was lost"));
@@ -189,17 +194,23 @@ impl Postgres {
         &self,
         work: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Result<T, StoreError> {
-        let patience = self.patience.get();
-        let done = self.runtime.block_on(async { tokio::time::timeout(patience, work).await });
-        match done {
-            Ok(Ok(value)) => Ok(value),
-            Ok(Err(error)) => Err(error::of(self.name(), &error)),
-            Err(_) => {
-                self.silent.set(Some(Instant::now()));
-                Err(self
-                    .lost(format!("the server did not answer for {} s", patience.as_secs_f32())))
-            }
+        let (patience, began) = (self.patience.get(), Instant::now());
+        let done = self.runtime().block_on(async { tokio::time::timeout(patience, work).await });
+        let done =
+            match done {
+                Ok(done) => done.map_err(|error| error::of(self.name(), &error)),
+                Err(_) => Err(self
+                    .lost(format!("the server did not answer for {} s", patience.as_secs_f32()))),
+            };
+        let is_silence = began.elapsed() >= patience.min(SILENT);
+        if matches!(done, Err(StoreError::Lost { .. })) && is_silence {
+            self.silent.set(Some(Instant::now()));
         }
+        done
+    }
+
+    fn runtime(&self) -> &Runtime {
+        self.runtime.as_ref().expect("it is there until this is dropped")
     }
 
     /// Does something with the connection, which is gone afterwards if it was lost or did not answer.
@@ -222,7 +233,7 @@ impl Postgres {
     fn close(&self, link: Option<Link>) {
         if let Some(Link { connection, .. }) = link {
             connection.abort();
-            let _ = self.runtime.block_on(connection);
+            let _ = self.runtime().block_on(connection);
         }
     }
 
@@ -257,6 +268,15 @@ impl Postgres {
     }
 }
 
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        // Without waiting for a name server that does not answer either.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
 impl Engine for Postgres {
     fn query(&self, sql: &str, values: &[Value]) -> Result<Vec<Row>, StoreError> {
         let is_read = !self.is_in_transaction.get() && sql.starts_with("SELECT");
@@ -284,6 +304,11 @@ impl Engine for Postgres {
         self.begin()?;
         let changed = execute().inspect_err(|_| self.rollback())?;
         self.commit().map(|()| changed)
+    }
+
+    fn is_of_writer(&self, run: &str) -> String {
+        let writer = format!("SELECT own.writer FROM runs AS own WHERE own.id = {run}");
+        format!("writer = COALESCE(({writer}), session_user)")
     }
 
     fn begin(&self) -> Result<(), StoreError> {
@@ -365,6 +390,10 @@ impl Engine for Postgres {
         // Only the owner of a table can do that; the server does it for all of them from time to time.
         self.patience.set(PATIENCE);
         self.batch("VACUUM packed_rounds")
+    }
+
+    fn ask_again(&self) {
+        self.silent.set(None);
     }
 
     fn set_patience(&self, patience: Option<Duration>) {

@@ -18,8 +18,6 @@ pub use address::{has_password, is_url, shown};
 pub use connection::Access;
 pub use grants::Grants;
 
-use std::time::{Duration, Instant};
-
 use results::{Store, StoreError};
 
 use address::Address;
@@ -46,18 +44,8 @@ pub fn open(url: &str, access: Access) -> Result<Store, StoreError> {
 /// # Errors
 /// The errors of [`open`] but [`StoreError::Lost`].
 pub fn open_now_or_later(url: &str) -> Result<Store, StoreError> {
-    /// A refusal comes sooner.
-    const SILENT: Duration = Duration::from_secs(5);
-    let began = Instant::now();
-    match open(url, Access::Write) {
-        Err(StoreError::Lost { .. }) => {
-            let silent = (began.elapsed() >= SILENT).then(Instant::now);
-            let postgres =
-                Postgres::later(Address::of(url)?, Access::Write, silent, migrations::check)?;
-            Ok(Store::over(postgres.name().to_owned(), Box::new(postgres)))
-        }
-        other => other,
-    }
+    let postgres = Postgres::now_or_later(Address::of(url)?, Access::Write, migrations::check)?;
+    Ok(Store::over(postgres.name().to_owned(), Box::new(postgres)))
 }
 
 /// Creates the tables of this version in the database, or those that it lacks, and grants what `grants` says. The user of the

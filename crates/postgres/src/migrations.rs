@@ -12,9 +12,10 @@ struct Migration {
 }
 
 /// All migrations of this version. A file that was released is never changed.
-const MIGRATIONS: [Migration; 2] = [
+const MIGRATIONS: [Migration; 3] = [
     Migration { number: 1, name: "store", sql: include_str!("../migrations/0001_store.sql") },
     Migration { number: 2, name: "node", sql: include_str!("../migrations/0002_node.sql") },
+    Migration { number: 3, name: "writers", sql: include_str!("../migrations/0003_writers.sql") },
 ];
 
 /// The advisory lock under which migrations are applied, "oscost" in ASCII.

@@ -14,6 +14,8 @@ use crate::document::{
 pub const MAX_RUN_ID_BYTES: usize = 64;
 /// Maximum number of jobs of a trial whose times a result may have.
 pub const MAX_TIMELINE: usize = 1_000;
+/// Maximum length of all facts of a machine, or of all tags and options of a run, in bytes: a few hundred times what they have.
+const MAX_FACTS_BYTES: usize = 1 << 20;
 
 /// Maximum length of the excerpt of a text that an error quotes, in characters.
 const MAX_QUOTED_CHARS: usize = 200;
@@ -41,12 +43,14 @@ impl Document {
 }
 
 impl RunInfo {
-    /// Checks the id (`[A-Za-z0-9_.-]`, 1 to 64 characters, not `last`), both times (RFC 3339) and their order, the core's
+    /// Checks the id (`[A-Za-z0-9_.-]`, 1 to 64 characters, the first a letter or digit, not `last`), both times (RFC 3339) and their order, the core's
     /// frequency and the seconds of each area.
     pub fn check(&self) -> Result<(), Fault> {
         check_run_id(&self.id)?;
         check_run_facts(self.core_clock_ghz, &self.area_seconds)?;
-        check_texts(self.tags.iter().chain(&self.asked).flat_map(both_texts))?;
+        let texts = || self.tags.iter().chain(&self.asked).flat_map(both_texts);
+        check_texts(texts())?;
+        check_length("tags and options", texts().map(str::len).sum())?;
         check_texts([self.oscost.as_str()])?;
         let time = |text: &String| {
             parse_time(text).ok_or_else(|| {
@@ -106,6 +110,14 @@ pub(crate) fn check_machine(machine: &Map<String, Value>) -> Result<(), Fault> {
             format!("{} is neither a string nor a number", one_line(key))
         })?;
         check_texts([key.as_str()].into_iter().chain(value.as_str()))
+    })?;
+    let lengths = machine.iter().map(|(key, value)| key.len() + value.as_str().map_or(0, str::len));
+    check_length("facts about the machine", lengths.sum())
+}
+
+fn check_length(what: &str, bytes: usize) -> Result<(), Fault> {
+    ensure(bytes <= MAX_FACTS_BYTES, || {
+        format!("{what} have {bytes} bytes, more than {MAX_FACTS_BYTES}, the limit")
     })
 }
 
@@ -127,6 +139,10 @@ fn check_run_id(id: &str) -> Result<(), Fault> {
     })?;
     ensure(id.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.-".contains(&b)), || {
         format!("the run's id {id:?} has characters other than A-Z a-z 0-9 _ . -")
+    })?;
+    // Otherwise a command would take it for an option, or a file of that name would be hidden.
+    ensure(id.starts_with(|c: char| c.is_ascii_alphanumeric()), || {
+        format!("the run's id {id:?} does not begin with a letter or digit")
     })?;
     ensure(id != "last", || "the run's id is `last`, which always means the newest run".to_owned())
 }

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use crate::check::{check_identities, check_machine, one_line};
 use crate::document::{CaseResult, Document, RunInfo, SCHEMA};
 use crate::object::unique_keys;
+use crate::shape::{Scalar, check_document};
 
 /// Maximum length of a document's text, in bytes.
 pub const MAX_TEXT_BYTES: usize = 64 << 20;
@@ -26,7 +27,7 @@ pub struct ImportError {
 /// The parts of a document that show what made it.
 #[derive(Deserialize)]
 struct Origin {
-    schema: Option<Value>,
+    schema: Option<Scalar>,
     run: Option<OriginOfRun>,
 }
 
@@ -50,7 +51,7 @@ struct Parts {
 ///
 /// Unknown fields are ignored, so that a later oscost may add some. Everything else is checked: the JSON, the schema
 /// number, missing and duplicate keys, and the rules of [`Document::check`]. The text may be at most [`MAX_TEXT_BYTES`]
-/// long.
+/// long, and hold what `shape` permits.
 pub fn parse_document(text: &str) -> Result<Document, ImportError> {
     // Windows editors and shells put a byte order mark before UTF-8.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -65,14 +66,14 @@ pub fn parse_document(text: &str) -> Result<Document, ImportError> {
         return Err(at(begin, "not an oscost document: it does not begin with `{`".to_owned()));
     }
     check_origin(&read(text)?).map_err(|message| at(begin, message))?;
-    let Parts { run, machine, results } = read(text)?;
+    let Parts { run, machine, results } = read_checked(text)?;
     Ok(Document { schema: SCHEMA, run, machine, results })
 }
 
 /// Rejects documents that this build does not read, with the remedy.
 fn check_origin(origin: &Origin) -> Result<(), String> {
     let missing = |key: &str| Err(format!("not an oscost document: there is no {key:?}"));
-    let Some(schema) = &origin.schema else { return missing("schema") };
+    let Some(Scalar(schema)) = &origin.schema else { return missing("schema") };
     let Some(run) = &origin.run else { return missing("run") };
     let development = "made by a development build of oscost before 0.1";
     match schema.as_u64() {
@@ -93,8 +94,13 @@ fn check_origin(origin: &Origin) -> Result<(), String> {
     }
 }
 
-/// Reads JSON; an error has the path of the value and its line.
+/// Reads JSON that holds no more than a document may; an error has the path of the value and its line.
 pub(crate) fn read<'t, T: Deserialize<'t>>(text: &'t str) -> Result<T, ImportError> {
+    check_document(text).map_err(|error| import_error(".", &error))?;
+    read_checked(text)
+}
+
+fn read_checked<'t, T: Deserialize<'t>>(text: &'t str) -> Result<T, ImportError> {
     let mut json = serde_json::Deserializer::from_str(text);
     let value = serde_path_to_error::deserialize(&mut json)
         .map_err(|error| import_error(&error.path().to_string(), error.inner()))?;
@@ -122,7 +128,8 @@ fn run<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RunInfo, D::Error> 
 }
 
 fn machine<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Map<String, Value>, D::Error> {
-    let machine = unique_keys(deserializer)?;
+    let machine: Vec<(String, Scalar)> = unique_keys(deserializer)?;
+    let machine = machine.into_iter().map(|(key, Scalar(value))| (key, value)).collect();
     check_machine(&machine).map_err(D::Error::custom)?;
     Ok(machine)
 }

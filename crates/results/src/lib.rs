@@ -8,6 +8,7 @@ pub mod import;
 mod object;
 pub mod other_tools;
 mod point;
+mod shape;
 pub mod store;
 
 pub use check::{Fault, is_ahead};

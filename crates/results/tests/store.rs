@@ -1,6 +1,8 @@
 //! The store in an SQLite file: what every store does, several processes that create and write the same one, killed writers.
 
 mod battery;
+#[cfg(target_os = "linux")]
+mod power_cut;
 
 use std::path::Path;
 use std::process::{Child, Command, ExitCode};
@@ -20,12 +22,16 @@ const PART: [&str; 2] = ["OSCOST_TEST_STORE", "OSCOST_TEST_RUN"];
 /// harness cannot do.
 fn main() -> ExitCode {
     if let [Some(store), Some(id)] = PART.map(std::env::var_os) {
-        one_process(Path::new(&store), id.to_str().expect("an id of ours"));
+        part_of(Path::new(&store), id.to_str().expect("an id of ours"));
         return ExitCode::SUCCESS;
     }
     let of_processes = testing::tests![
         processes_that_start_together_share_one_store,
         a_killed_writer_leaves_a_store_with_all_rounds,
+        #[cfg(target_os = "linux")]
+        power_cut::a_power_cut_loses_nothing_that_a_store_has_acknowledged,
+        #[cfg(target_os = "linux")]
+        power_cut::a_power_cut_loses_nothing_that_a_journal_has_acknowledged,
     ];
     let in_a_file = battery::TESTS.map(|(name, test)| {
         testing::test(name, move || {
@@ -34,6 +40,15 @@ fn main() -> ExitCode {
         })
     });
     testing::alone(of_processes.into_iter().chain(in_a_file))
+}
+
+/// What a process that this test has started does.
+fn part_of(path: &Path, id: &str) {
+    #[cfg(target_os = "linux")]
+    if [power_cut::IN_A_FILE, power_cut::IN_JOURNALS].contains(&id) {
+        return power_cut::work(path, id);
+    }
+    one_process(path, id);
 }
 
 /// Begins a run and adds its rounds.

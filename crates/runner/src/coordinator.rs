@@ -16,7 +16,6 @@ use crate::event::Event;
 use crate::host_evidence::HostEvidence;
 use crate::id::{now_rfc3339, unix_ms};
 use crate::launch::{Phases, Report, RoundEnd};
-use crate::machine::directories;
 use crate::measuring_cpus::{MeasuringCpus, Needs};
 use crate::place::Made;
 use crate::plan::{Plan, Point};
@@ -91,7 +90,6 @@ impl<'a> Coordinator<'a> {
 
     /// Measures until every point is precise enough or time is up, and stores the results. Returns false if stopped before.
     pub(crate) fn measure(mut self) -> Result<bool, RunError> {
-        self.runs.iter().for_each(|run| register_directories_of(run.plan));
         platform::cleanup::sweep_dead();
         platform::process::adopt_children();
         let outcome = self.count_and_sample();
@@ -450,13 +448,6 @@ fn allowed<'a>(plans: impl Iterator<Item = &'a Plan> + Clone) -> Allowed {
         host_counts: RunTime(counts + host),
         planned: RunTime(all + longer),
         more: RunTime(all),
-    }
-}
-
-/// Registers the directories of a plan's points with the cleanup registry, which removes killed workers' files there.
-pub(crate) fn register_directories_of(plan: &Plan) {
-    for dir in directories(plan) {
-        platform::cleanup::look_also_in(&catalog::directory_of(dir));
     }
 }
 

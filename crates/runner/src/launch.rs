@@ -157,7 +157,6 @@ fn launch_plainly(
     });
     let (output, errors) = pipes.inspect_err(|_| end_now(&mut child))?;
     let (status, hung) = await_end(&mut child, &output, limit, stop, phases)?;
-    platform::cleanup::note_end(pid);
     // Processes that the worker left behind would disturb the next round.
     platform::process::end_group(pid);
     let (mut output, errors) = (output.text(READ_WITHIN), errors.text(READ_WITHIN));

@@ -30,11 +30,11 @@ pub(crate) fn predict(store: &Store, now: &mut Document) -> Result<(), StoreErro
 pub fn earlier_runs(store: &Store, run: &Document) -> Result<Vec<Document>, StoreError> {
     let mut earlier: Vec<Document> = Vec::new();
     let mut latest = match run.run.tags.get(NODE_TAG) {
-        Some(node) => store.latest_machines_with((NODE_TAG, node), RUNS_AT_MOST)?,
+        Some(node) => store.latest_machines_with((NODE_TAG, node), &run.run.id, RUNS_AT_MOST)?,
         None => Vec::new(),
     };
     let of_node: BTreeSet<String> = latest.iter().map(|(id, _)| id.clone()).collect();
-    let others = store.latest_machines(RUNS_AT_MOST)?.into_iter();
+    let others = store.latest_machines(&run.run.id, RUNS_AT_MOST)?.into_iter();
     latest.extend(others.filter(|(id, _)| !of_node.contains(id)));
     for (id, machine) in latest {
         if earlier.len() == READ_AT_MOST {

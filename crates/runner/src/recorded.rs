@@ -25,7 +25,7 @@ const RUNS: u32 = 20;
 pub fn recorded(store: &Store, document: &Document) -> Result<Option<Recorded>, StoreError> {
     let rows = store.rounds(&document.run.id)?;
     let earlier = match level_key(&document.machine) {
-        Some(key) => EarlierLevel::of_runs(&store.quiet_levels(&key, RUNS)?),
+        Some(key) => EarlierLevel::of_runs(&store.quiet_levels(&key, &document.run.id, RUNS)?),
         None => None,
     };
     let clock = document.run.core_clock_ghz.map(|clock| clock.median);

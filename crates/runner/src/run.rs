@@ -9,7 +9,7 @@ use measure::cycles::Timebase;
 use measure::survey::ClockFacts;
 use results::{CaseResult, Document, EMULATED, Outcome, RunInfo, Store, StoreError};
 
-use crate::coordinator::{Coordinator, register_directories_of};
+use crate::coordinator::Coordinator;
 use crate::error::RunError;
 use crate::event::Event;
 use crate::evidence::Evidence;
@@ -223,8 +223,6 @@ pub(crate) fn note_if_another_runs(
     // A plan of another version may be unreadable, and then does not name the process.
     let plan: Option<Plan> = store.plan(&id)?.and_then(|text| serde_json::from_str(&text).ok());
     let Some(plan) = plan else { return Ok(()) };
-    // A killed process's directories may differ from those of the new run.
-    register_directories_of(&plan);
     if let Some(pid) = measured_by(&plan) {
         let other = RunError::UnderWay { id, pid };
         watch(Event::Note(format!("{other}; both disturb each other's figures")));

@@ -78,7 +78,7 @@ impl<'a> RunState<'a> {
         /// Maximum number of earlier runs: a virtual machine may have moved to another host.
         const RUNS: u32 = 20;
         if let Some(key) = &key {
-            let earlier = store.if_reached(store.quiet_levels(key, RUNS))?;
+            let earlier = store.if_reached(store.quiet_levels(key, self.id, RUNS))?;
             self.levels = Levels::with_earlier(EarlierLevel::of_runs(&earlier));
         }
         self.level_key = key;
@@ -94,7 +94,7 @@ impl<'a> RunState<'a> {
     ) -> Result<(), StoreError> {
         /// Maximum number of runs that are searched: older ones may have other points.
         const RUNS: u32 = 20;
-        for (id, earlier) in store.if_reached(store.latest_machines(RUNS))? {
+        for (id, earlier) in store.if_reached(store.latest_machines(self.id, RUNS))? {
             if !self.evidence.iter().any(Evidence::needs_count) {
                 break;
             }

@@ -29,20 +29,32 @@ const MOST_CPUS: u64 = 8_192;
 
 /// The systems of a file, by name.
 #[derive(Debug, Clone, Default)]
-pub struct SystemsFile(BTreeMap<String, (&'static Launcher, Settings)>);
+pub struct SystemsFile {
+    systems: BTreeMap<String, (&'static Launcher, Settings)>,
+    path: PathBuf,
+}
 
 impl SystemsFile {
     /// Reads the `named` file (`--systems`), else `systems.toml` in the working directory, else the one in the user's
     /// configuration directory. Without any file there are no systems.
     ///
     /// # Errors
-    /// If the named file does not exist, or a file has an error, with line and column.
+    /// If the named file does not exist, or a file has an error, with line and column. If the file in the working directory is
+    /// another user's, or others can write to it: it has commands, which nobody asked for who is only in that directory.
     pub fn find(named: Option<&Path>) -> Result<Self, SystemError> {
         if let Some(path) = named {
             return Self::read(path);
         }
-        let candidates = [Some(PathBuf::from(NAME)), in_configuration()];
-        match candidates.into_iter().flatten().find(|path| path.is_file()) {
+        let here = Path::new(NAME);
+        if fs::symlink_metadata(here).is_ok() {
+            return match only_this_user_writes(here) {
+                Ok(()) => Self::read(here),
+                Err(why) => Err(SystemError::Usage(format!(
+                    "{NAME} in this directory is not used: {why}; --systems ./{NAME} uses it all the same"
+                ))),
+            };
+        }
+        match in_configuration().filter(|path| path.is_file()) {
             Some(path) => Self::read(&path),
             None => Ok(Self::default()),
         }
@@ -75,17 +87,26 @@ impl SystemsFile {
         for (name, value) in table.get_ref() {
             systems.insert(reader.name(name)?, reader.system(name, value)?);
         }
-        Ok(Self(systems))
+        Ok(Self { systems, path: path.to_owned() })
+    }
+
+    /// The file, if one of these texts, which name systems, names one of it.
+    pub fn used_by(&self, texts: &[String]) -> Option<&Path> {
+        let named = |text: &String| {
+            let rest = text.split_once('=').map_or(text.as_str(), |(_, rest)| rest);
+            self.systems.contains_key(text) || self.systems.contains_key(rest)
+        };
+        texts.iter().any(named).then_some(&self.path)
     }
 
     /// The system of that name.
     pub(crate) fn get(&self, name: &str) -> Option<(&'static Launcher, &Settings)> {
-        self.0.get(name).map(|(launcher, settings)| (*launcher, settings))
+        self.systems.get(name).map(|(launcher, settings)| (*launcher, settings))
     }
 
     /// The names of all systems.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(String::as_str)
+        self.systems.keys().map(String::as_str)
     }
 }
 
@@ -99,6 +120,36 @@ fn in_configuration() -> Option<PathBuf> {
             .or_else(|| variable("HOME").map(|home| home.join(".config"))),
     };
     directory.map(|directory| directory.join("oscost").join(NAME))
+}
+
+/// Checks that a file, its link if it is one, and the link's directory are this user's or root's and that nobody else can write to
+/// the file.
+///
+/// # Errors
+/// The reason in words.
+#[cfg(unix)]
+fn only_this_user_writes(path: &Path) -> Result<(), String> {
+    use std::os::unix::fs::MetadataExt;
+
+    use platform::user::own_user;
+
+    let facts = [fs::symlink_metadata(path), fs::metadata(path)];
+    let [link, file] = facts.map(|facts| facts.map_err(|error| error.to_string()));
+    let (link, file) = (link?, file?);
+    let others = [&link, &file].into_iter().map(MetadataExt::uid);
+    if let Some(user) = others.into_iter().find(|&user| user != 0 && user != own_user()) {
+        return Err(format!("it belongs to the user {user}"));
+    }
+    if file.mode() & 0o022 != 0 {
+        return Err(format!("others can write to it (mode {:o})", file.mode() & 0o7777));
+    }
+    Ok(())
+}
+
+/// Windows' directories keep other users from writing by their own rules.
+#[cfg(not(unix))]
+fn only_this_user_writes(_path: &Path) -> Result<(), String> {
+    Ok(())
 }
 
 /// Reads one file.
@@ -137,6 +188,13 @@ impl Reader<'_> {
             return Err(self.error(&name.span(), message));
         };
         let launcher = self.launcher(name, table)?;
+        // A name without a file means the same system with one; only options of a launcher may be set under its name.
+        let built_in = launchers::find(name.get_ref()).map(|of_name| of_name.name);
+        if built_in.is_some_and(|own| own == Launcher::NATIVE.name || own != launcher.name) {
+            let own = name.get_ref();
+            let message = format!("{own} is built in: another name is needed, as in [my-{own}]");
+            return Err(self.error(&name.span(), message));
+        }
         let mut settings = Settings::default();
         for (key, value) in table.iter().filter(|(key, _)| key.get_ref() != "launcher") {
             let mut options = launchers::options_of(launcher);
@@ -289,6 +347,7 @@ mod tests {
         assert_eq!((launcher.name, settings.text("line")), ("command", Some("{oscost} agent")));
         assert!(settings.flag("static") && settings.share("slow-down") == Some(1.0));
         assert_eq!(file.names().collect::<Vec<_>>(), ["a", "b"]);
+        assert!(parse("[gvisor]\nlauncher = 'gvisor'\ncpus = [0]\n").is_ok());
     }
 
     #[test]
@@ -326,6 +385,15 @@ mod tests {
             ("[a]\nlauncher = 'native'\nbinary = ''\n", ":3:10: binary is a path"),
             ("[a]\nlauncher = 'command'\n", ":1:2: command needs the option \"line\""),
             ("a = 1\n", ":1:1: a system is a table: [a]"),
+            (
+                "[native]\nlauncher = 'command'\nline = 'x'\n",
+                ":1:2: native is built in: another name",
+            ),
+            ("[native]\nlauncher = 'native'\n", ":1:2: native is built in"),
+            (
+                "[a]\nlauncher = 'native'\n[gvisor]\nlauncher = 'command'\nline = 'x'\n",
+                ":3:2: gvisor is built in",
+            ),
             ("['a b']\nlauncher = 'native'\n", ":1:2: \"a b\" cannot be the name"),
             ("[a]\nlauncher = 'native'\nlauncher = 'native'\n", ":3:1: "),
         ] {
@@ -337,6 +405,39 @@ mod tests {
     fn a_file_that_is_named_must_exist() {
         let error = SystemsFile::find(Some(Path::new("/nosuch/systems.toml"))).unwrap_err();
         assert!(error.to_string().starts_with("/nosuch/systems.toml: "), "{error}");
+    }
+
+    #[test]
+    fn the_file_is_named_if_one_of_its_systems_is() {
+        let file = parse("[a]\nlauncher = 'native'\n").unwrap();
+        let used = |text: &str| file.used_by(&["gvisor".to_owned(), text.to_owned()]).is_some();
+        assert!(used("a") && used("again=a"));
+        assert!(!used("native") && !used("a=native") && !used("mine=./boot {oscost} agent"));
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_file_that_others_can_write_is_not_this_users() {
+        use std::os::unix::fs::{PermissionsExt, chown, symlink};
+
+        let folder = tempfile::tempdir().unwrap();
+        let [path, link] = [NAME, "link"].map(|name| folder.path().join(name));
+        fs::write(&path, "").unwrap();
+        symlink(&path, &link).unwrap();
+        let mode = |mode| fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        for (bits, is_fine) in [(0o644, true), (0o600, true), (0o664, false), (0o646, false)] {
+            mode(bits);
+            assert_eq!(only_this_user_writes(&path).is_ok(), is_fine, "{bits:o}");
+        }
+        mode(0o644);
+        assert!(only_this_user_writes(&link).is_ok());
+        assert!(only_this_user_writes(&folder.path().join("missing")).is_err());
+        if testing::skip_unless(chown(&path, Some(65_534), None).is_ok(), "needs root") {
+            return;
+        }
+        for path in [&path, &link] {
+            assert_eq!(only_this_user_writes(path).unwrap_err(), "it belongs to the user 65534");
+        }
     }
 
     proptest! {

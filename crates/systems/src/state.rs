@@ -8,10 +8,10 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
-use platform::{process::control_group, process::hosted};
+use platform::cleanup::random_name;
+use platform::process::{control_group, hosted};
 use serde::{Deserialize, Serialize};
 
 const PREFIX: &str = "oscost-system-";
@@ -24,8 +24,6 @@ pub const VARIABLE: &str = "OSCOST_SYSTEM";
 
 /// Time limit for removing one thing.
 const REMOVAL: Duration = Duration::from_secs(10);
-
-static COUNT: AtomicU32 = AtomicU32::new(0);
 
 /// Something that a launcher created outside of the state directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,14 +63,10 @@ impl StateDirectory {
     /// # Errors
     /// If it cannot be created.
     pub fn new() -> io::Result<Self> {
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("{PREFIX}{}-{number}", std::process::id()));
-        // The directory may be of an earlier process with the same pid.
-        if hosted::is_own_directory(&path) {
-            remove::<File>(&path, &[], None);
-        }
+        let name = random_name(&format!("{PREFIX}{}-", std::process::id()));
+        let path = std::env::temp_dir().join(name);
         hosted::private_directory(&path)?;
-        let begun = File::create(path.join(LOCK)).and_then(|lock| {
+        let begun = File::create_new(path.join(LOCK)).and_then(|lock| {
             lock.lock()?;
             Ok((lock, File::options().create_new(true).append(true).open(path.join(RECORD))?))
         });
@@ -90,12 +84,9 @@ impl StateDirectory {
         &self.path
     }
 
-    /// A name for an object outside of the directory, which no other process uses, not even one with the same pid in
-    /// another container.
+    /// The directory's name, which is random: for objects outside of it.
     pub(crate) fn unique_name(&self) -> String {
-        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
-        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        format!("{name}-{:x}", since.as_nanos())
+        self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
     /// Records something before it is created.
@@ -123,8 +114,9 @@ pub fn sweep() {
     let entries = fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
     let is_state = |name: &str| {
         let numbers = name.strip_prefix(PREFIX).and_then(|numbers| numbers.split_once('-'));
-        numbers
-            .is_some_and(|(pid, count)| pid.parse::<u32>().is_ok() && count.parse::<u32>().is_ok())
+        numbers.is_some_and(|(pid, random)| {
+            pid.parse::<u32>().is_ok() && u64::from_str_radix(random, 16).is_ok()
+        })
     };
     let paths = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_state));
     for path in paths.map(|entry| entry.path()).filter(|path| hosted::is_own_directory(path)) {
@@ -213,8 +205,7 @@ fn end_processes_of(path: &Path) {
 /// a container's monitor (conmon) cleans up for some 50 ms after `podman rm` has returned.
 fn await_end_of_named(path: &Path) {
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return };
-    // Arguments end with a zero byte, which excludes a directory whose name begins with this one.
-    let named = || hosted::mentioning(&format!("\0{name}\0"));
+    let named = || hosted::mentioning(name);
     let began = Instant::now();
     while !named().is_empty() && began.elapsed() < REMOVAL {
         std::thread::sleep(Duration::from_millis(2));
@@ -230,7 +221,9 @@ fn end_all(find: impl Fn() -> Vec<u32>) {
         if found.is_empty() || began.elapsed() > REMOVAL {
             return;
         }
-        found.into_iter().for_each(hosted::kill);
+        for pid in found {
+            hosted::kill_if(pid, || find().contains(&pid));
+        }
         std::thread::sleep(Duration::from_millis(2));
     }
 }

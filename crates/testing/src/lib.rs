@@ -6,6 +6,8 @@
 mod harness;
 #[cfg(unix)]
 pub mod postgres;
+#[cfg(target_os = "linux")]
+pub mod power_cut;
 mod wait;
 
 use std::io::Write;

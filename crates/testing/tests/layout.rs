@@ -11,6 +11,9 @@ use std::process::Command;
 
 use serde_json::Value;
 
+#[path = "layout/places.rs"]
+mod places;
+
 /// Maximum lines of a file before its tests; a file of tests only has at most as many in all.
 const LINES_AT_MOST: usize = 600;
 

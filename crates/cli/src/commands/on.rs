@@ -27,6 +27,9 @@ pub fn systems_of(args: &OnSystems) -> anyhow::Result<Vec<System>> {
     let file = SystemsFile::find(args.systems.as_deref()).map_err(wrong)?;
     let systems = System::parse_all(&args.on, &file).map_err(wrong)?;
     System::check_all(&systems).map_err(wrong)?;
+    if let Some(path) = file.used_by(&args.on) {
+        note(&format!("systems of {}", path.display()));
+    }
     Ok(systems)
 }
 

@@ -54,6 +54,8 @@ mod on;
 #[cfg(target_os = "linux")]
 mod op;
 #[cfg(target_os = "linux")]
+mod others;
+#[cfg(target_os = "linux")]
 mod packaging;
 #[cfg(target_os = "linux")]
 mod pipeline;

@@ -1,6 +1,6 @@
 //! `oscost net serve` as a user starts and ends it.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::Stdio;
 use std::time::Duration;
@@ -81,6 +81,39 @@ fn every_server_ends_at_sigterm_and_leaves_nothing() {
         assert!(TcpStream::connect(address).is_err(), "{} listens still", architecture.name);
         TcpListener::bind(address).unwrap_or_else(|e| panic!("{}: {e}", architecture.name));
     });
+}
+
+/// Neither an idle client, nor half a request, nor work that takes long keeps a server for the timeout of its clients.
+#[test]
+fn clients_do_not_keep_a_server_that_is_asked_to_end() {
+    const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n";
+    let bench = Bench::new();
+    let here: Vec<_> = ARCHITECTURES.iter().filter(|one| one.check().is_ok()).collect();
+    at_once(&here, |architecture| {
+        let serve = format!(
+            "net serve --arch {} --protocol http --listen 127.0.0.1:0 --workers 4 --timeout 10m --report-at 127.0.0.1:0",
+            architecture.name
+        );
+        let mut server = Listening::start(&mut bench.command(&serve));
+        let reports = next_address(server.child().stderr.as_mut().expect("a pipe"));
+        let silent = TcpStream::connect(reports).expect("it reports");
+        let clients = [GET, &GET[..9]].map(|rest| {
+            let mut client = TcpStream::connect(server.address).expect("it listens");
+            client.write_all(GET).expect("a socket");
+            client.read_exact(&mut [0; 40]).expect("a reply");
+            client.write_all(rest).expect("a socket");
+            client
+        });
+        let below = descendants(server.child().id());
+        server.stop();
+        until("its children have ended", || !below.iter().any(|&one| platform::pid::is_alive(one)));
+        drop((silent, clients));
+    });
+    let serve = "net serve --arch epoll --protocol http --listen 127.0.0.1:0 --work cpu:1s";
+    let server = Listening::start(&mut bench.command(serve));
+    let mut client = TcpStream::connect(server.address).expect("it listens");
+    client.write_all(&GET.repeat(400)).expect("a socket");
+    server.stop();
 }
 
 /// Checks the report over the network, as from a server on another machine: its CPU time.

@@ -291,29 +291,37 @@ pub fn nobody_is_left(bench: &super::Bench) {
     super::until("no process is left", || users_of(&bench.temp()).is_empty());
 }
 
-/// Named semaphores, System V sets and message queues of workers that have ended. POSIX message queues are included if their file
-/// system is mounted.
+/// Named semaphores and POSIX message queues, if their file system is mounted; System V sets and queues such as workers make, which
+/// no living process has used. Those of other tests are there for a moment.
 pub fn left_in_system() -> Vec<String> {
-    let dead = |pid: u32| !Path::new(&format!("/proc/{pid}")).exists();
-    let mut left: Vec<String> = super::entries(Path::new("/dev/shm"))
-        .into_iter()
-        .filter(|name| {
-            let pid = name.strip_prefix("sem.oscost-worker-").and_then(|pid| pid.parse().ok());
-            pid.is_some_and(dead)
-        })
-        .collect();
-    let queues = std::fs::read_dir("/dev/mqueue").into_iter().flatten().flatten();
-    left.extend(queues.filter_map(|entry| {
-        let name = entry.file_name().into_string().ok()?;
-        let pid = name.strip_prefix("oscost-worker-")?.parse().ok()?;
-        dead(pid).then_some(name)
-    }));
-    for (kind, list) in [("semaphore set", "sem"), ("message queue", "msg")] {
-        let list = std::fs::read_to_string(format!("/proc/sysvipc/{list}")).unwrap_or_default();
-        left.extend(list.lines().filter_map(|line| {
-            let key: u32 = line.split_whitespace().next()?.parse().ok()?;
-            (key >> 24 == 0x5c && dead(key & 0x00ff_ffff)).then(|| format!("{kind} {key:#x}"))
-        }));
+    let named = |folder: &str, prefix: &str| {
+        let names = super::entries(Path::new(folder)).into_iter();
+        names.filter(|name| name.starts_with(prefix)).collect::<Vec<_>>()
+    };
+    let mut left = named("/dev/shm", "sem.oscost-worker-");
+    if Path::new("/dev/mqueue").is_dir() {
+        left.extend(named("/dev/mqueue", "oscost-worker-"));
     }
+    let dead = |pid: u32| !Path::new(&format!("/proc/{pid}")).exists();
+    let mut add = |kind: &str, users: fn(&[u32]) -> Option<Vec<u32>>| {
+        let list = std::fs::read_to_string(format!("/proc/sysvipc/{kind}")).unwrap_or_default();
+        for line in list.lines() {
+            let words = line.split_whitespace().map(|word| word.parse().ok());
+            // The heading has no numbers.
+            let Some(words) = words.collect::<Option<Vec<u32>>>() else { continue };
+            let is_private = words[0] != 0 && words[2] == 600;
+            if is_private && users(&words).is_some_and(|pids| pids.into_iter().all(dead)) {
+                left.push(format!("{kind} {line}"));
+            }
+        }
+    };
+    // Columns of sysvipc(5): key, number, mode, and number of semaphores or pids of the last sender and receiver.
+    add("sem", |words| {
+        let set = words[1] as libc::c_int;
+        // SAFETY: takes numbers only.
+        let pid = |number| unsafe { libc::semctl(set, number, libc::GETPID) };
+        (words[3] == 2).then(|| [pid(0), pid(1)].map(|pid| pid.unsigned_abs()).to_vec())
+    });
+    add("msg", |words| Some(words[5..7].to_vec()));
     left
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::{Attempt, BIN, Transport, program, script_to_place};
 use crate::binary::Binary;
 use crate::error::FleetError;
-use crate::exchange::{Ended, Halt, Input, exchange};
+use crate::exchange::{Ended, Halt, Input, SHORT_OUTPUT, exchange};
 use crate::failure::{Failure, last_lines};
 use crate::journal::Step;
 
@@ -81,7 +81,7 @@ impl SlurmSettings {
             FleetError::Unsupported(format!("{}; {}", failure.reason, failure.remedy))
         };
         let ask = |name: &str, arguments: &[&str]| {
-            let text = command(name).and_then(|mut ready| answer(ready.args(arguments)));
+            let text = ask(name, arguments);
             text.map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).map_err(refused)
         };
         let count = match self.nodes.as_deref().map(str::parse::<usize>) {
@@ -135,15 +135,34 @@ fn command(name: &str) -> Result<Command, Failure> {
     Ok(command)
 }
 
+/// The output of a command of Slurm that succeeds.
+fn ask(name: &str, arguments: &[&str]) -> Result<String, Failure> {
+    let mut command = command(name)?;
+    command.args(arguments);
+    answer(command)
+}
+
 /// The output of a command that succeeds.
-fn answer(command: &mut Command) -> Result<String, Failure> {
+fn answer(command: Command) -> Result<String, Failure> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let output = command.output();
-    let output = output.map_err(|e| Failure::lasting(format!("{name}: {e}"), "install it"))?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    let (mut text, began) = (String::new(), Instant::now());
+    let mut line = |line: &str| {
+        text.extend([line, "\n"]);
+        Ok(())
+    };
+    let mut watch = || {
+        let late = || Failure::passing(format!("{name} timed out"), "scontrol ping");
+        (began.elapsed() > SHORT).then(|| late().into())
+    };
+    let ended = exchange(command, Input::Text(""), SHORT_OUTPUT, &mut line, &mut watch);
+    let ended = ended.map_err(|halt| match halt {
+        Halt::Failed(failure) => failure,
+        Halt::Stopped => Failure::passing(format!("{name} was stopped"), "fleet resume"),
+    })?;
+    if ended.code == Some(0) {
+        return Ok(text.trim().to_owned());
     }
-    let said = last_lines(&String::from_utf8_lossy(&output.stderr));
+    let said = last_lines(&ended.errors);
     let reason = format!("{name} failed: {said}");
     Err(match said.contains("Unable to contact slurm controller") || said.contains("timed out") {
         true => Failure::passing(reason, "look whether slurmctld runs: scontrol ping"),
@@ -153,7 +172,7 @@ fn answer(command: &mut Command) -> Result<String, Failure> {
 
 /// State and reason of a job, as scontrol(1) shows them; `None` once Slurm has forgotten it.
 fn state_of(id: &str) -> Option<(String, String)> {
-    let text = answer(command("scontrol").ok()?.args(["show", "job", "-o", id])).ok()?;
+    let text = ask("scontrol", &["show", "job", "-o", id]).ok()?;
     let field = |name: &str| {
         let found =
             text.split_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
@@ -169,8 +188,7 @@ fn name_of(job: &str, node: &str) -> String {
 
 /// The number of the unfinished job with this name, if there is one.
 fn find(name: &str, states: &str) -> Result<Option<String>, Failure> {
-    let text =
-        answer(command("squeue")?.args(["-h", "-o", "%i", "--name", name, "--states", states]))?;
+    let text = ask("squeue", &["-h", "-o", "%i", "--name", name, "--states", states])?;
     Ok(text.lines().next().map(str::to_owned))
 }
 
@@ -192,7 +210,8 @@ impl Slurm {
         command.arg(format!("--time={}", seconds.div_ceil(60)));
         command.args(self.settings.options.iter().map(|(name, value)| format!("--{name}={value}")));
         // The job ends with the measurement; its time limit ends it if no coordinator comes back.
-        let text = answer(command.arg("--wrap").arg(format!("exec sleep {seconds}")))?;
+        command.arg("--wrap").arg(format!("exec sleep {seconds}"));
+        let text = answer(command)?;
         let id = text.lines().last().unwrap_or_default().split(';').next().unwrap_or_default();
         match !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit()) {
             true => Ok(id.to_owned()),
@@ -230,8 +249,11 @@ impl Slurm {
         let ended = exchange(
             command,
             Input::Text(""),
-            attempt.errors,
-            &mut |line| lines.push(line.to_owned()),
+            SHORT_OUTPUT,
+            &mut |line| {
+                lines.push(line.to_owned());
+                Ok(())
+            },
             &mut watch,
         )?;
         match ended.code {
@@ -362,12 +384,12 @@ impl Transport for Slurm {
 
     fn release(&self, _node: &str, grant: &str) {
         // The job's time limit ends it otherwise.
-        let _ = command("scancel").and_then(|mut command| answer(command.args(["--quiet", grant])));
+        let _ = ask("scancel", &["--quiet", grant]);
     }
 
     fn end(&self, job: &str, node: &str) -> Result<bool, Failure> {
         let name = name_of(job, node);
-        answer(command("scancel")?.args(["--quiet", "--name", &name]))?;
+        ask("scancel", &["--quiet", "--name", &name])?;
         let began = Instant::now();
         while find(&name, "PENDING,CONFIGURING,RUNNING,COMPLETING")?.is_some() {
             if began.elapsed() > SHORT {

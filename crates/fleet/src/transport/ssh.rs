@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::{Attempt, BIN, Transport, program, script_to_place};
 use crate::binary::Binary;
-use crate::exchange::{Ended, Halt, Input, exchange};
+use crate::exchange::{Ended, Halt, Input, SHORT_OUTPUT, exchange};
 use crate::failure::{Failure, last_lines};
 
 /// Time limit for copying the program.
@@ -98,7 +98,8 @@ impl Transport for Ssh {
                 false => (began.elapsed() > COPY).then_some(Halt::Failed(late)),
             }
         };
-        let ended = exchange(command, Input::File(file), attempt.errors, &mut |_| {}, &mut watch)?;
+        let ended =
+            exchange(command, Input::File(file), SHORT_OUTPUT, &mut |_| Ok(()), &mut watch)?;
         match ended.code {
             Some(0) => Ok(()),
             _ => Err(self.failure(node, grant, &ended).into()),

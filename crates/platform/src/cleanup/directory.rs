@@ -3,13 +3,12 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::emptying;
+use super::record::{Kind, Recorded, random_name};
+
 const PREFIX: &str = "oscost-files-";
 
-/// Maximum length of a name, in bytes: the limit of most file systems.
-pub const LONGEST_NAME: usize = 255;
-
-/// Maximum depth of directories: one home and its nested branches.
-const DEEPEST: usize = 40;
+pub use super::emptying::LONGEST_NAME;
 
 /// A worker's directory. Dropping it removes it with all its files; after a kill, a sweep does.
 ///
@@ -20,26 +19,32 @@ const DEEPEST: usize = 40;
 /// and no link is followed.
 #[derive(Debug)]
 pub struct Directory {
+    /// Its entry in this process's record, until it is dropped.
+    recorded: Option<Recorded>,
     path: PathBuf,
-    /// A lock, held while this process is alive.
-    _hold: Option<std::fs::File>,
     /// Whether the home directory is kept, empty, when this is dropped.
     home_stays: bool,
 }
 
 impl Directory {
-    /// Creates the directory in `parent`; its name contains this process's pid.
+    /// Creates the directory among the temporary files.
     ///
     /// # Errors
-    /// Errors of mkdir(2).
+    /// See [`Directory::new_in`].
+    pub fn new() -> io::Result<Self> {
+        Self::new_in(&std::env::temp_dir())
+    }
+
+    /// Creates the directory in `parent`, with a random name.
+    ///
+    /// # Errors
+    /// Errors of mkdir(2), and if it cannot be recorded.
     pub fn new_in(parent: &Path) -> io::Result<Self> {
-        let path = path_of(parent, std::process::id());
-        // The directory may be of an earlier process with the same pid.
-        let _ = remove(&path, Held::Perhaps);
-        os::make(&path)?;
-        let hold = os::hold(&path);
+        let path = std::path::absolute(parent)?.join(random_name(PREFIX));
+        let recorded = Recorded::at(Kind::Directory, &path)?;
+        emptying::make(&path)?;
         crate::file::filesystem::spread_directories_of(&path);
-        Ok(Self { path, _hold: hold, home_stays: false })
+        Ok(Self { recorded: Some(recorded), path, home_stays: false })
     }
 
     /// The name of a home, a directory for all files, which no earlier process had: a file system may place a directory by
@@ -76,233 +81,11 @@ impl Directory {
 
 impl Drop for Directory {
     fn drop(&mut self) {
-        // The next sweep tries again.
-        let _ = match self.home_stays {
-            true => os::clear(&self.path.join(Self::home())),
-            false => remove(&self.path, Held::No),
-        };
-    }
-}
-
-/// Whether the creator of a directory may still use it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Held {
-    /// The process has ended, or is this one.
-    No,
-    /// The process may be alive in another container.
-    Perhaps,
-}
-
-/// The directory that the process `pid` creates in `parent`.
-pub fn path_of(parent: &Path, pid: u32) -> PathBuf {
-    parent.join(format!("{PREFIX}{pid}"))
-}
-
-/// The pid in the name of a worker's directory.
-pub fn pid_in(name: &str) -> Option<u32> {
-    let digits = name.strip_prefix(PREFIX)?;
-    let pid = digits.parse().ok()?;
-    (format!("{pid}") == digits).then_some(pid)
-}
-
-/// Whether a file of this name was created by a worker.
-fn is_file(name: &[u8]) -> bool {
-    is_named(name, b"fg")
-}
-
-/// Whether a directory of this name was created by a worker.
-fn is_branch(name: &[u8]) -> bool {
-    is_named(name, b"d")
-}
-
-fn is_named(name: &[u8], first: &[u8]) -> bool {
-    let digits = name.get(1..).unwrap_or_default();
-    let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
-    name.len() <= LONGEST_NAME && name.first().is_some_and(|c| first.contains(c)) && is_number
-}
-
-/// Removes a worker's files and branches from the directory `path`, and the directory if it is then empty. Removes nothing
-/// if `path` is not a worker's directory, or is locked.
-///
-/// # Errors
-/// If something could not be removed, or is left.
-pub use os::remove;
-
-#[cfg(unix)]
-#[allow(missing_docs, reason = "documented where it is re-exported")]
-mod os {
-    use std::ffi::{CStr, CString};
-    use std::fs::{DirBuilder, File, OpenOptions};
-    use std::io;
-    use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
-    use std::os::unix::ffi::OsStrExt;
-    use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
-    use std::path::Path;
-
-    use super::{DEEPEST, Held, is_branch, is_file};
-
-    const DIRECTORY: libc::c_int = libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
-
-    pub fn make(path: &Path) -> io::Result<()> {
-        DirBuilder::new().mode(0o700).create(path)
-    }
-
-    /// Locks the directory until the process ends, also if it has another pid in its container; `None` where there are no
-    /// such locks.
-    pub fn hold(path: &Path) -> Option<File> {
-        let opened = OpenOptions::new().read(true).custom_flags(DIRECTORY).open(path).ok()?;
-        opened.try_lock().ok().map(|()| opened)
-    }
-
-    pub fn remove(path: &Path, held: Held) -> io::Result<()> {
-        let opened = OpenOptions::new().read(true).custom_flags(DIRECTORY).open(path)?;
-        // SAFETY: takes nothing and cannot fail.
-        if opened.metadata()?.uid() != unsafe { libc::geteuid() } {
-            return Err(io::Error::from(io::ErrorKind::PermissionDenied));
+        if self.home_stays {
+            // The next sweep tries again, and removes the directory.
+            let _ = emptying::clear(&self.path.join(Self::home()));
+            std::mem::forget(self.recorded.take());
         }
-        if held == Held::Perhaps
-            && matches!(opened.try_lock(), Err(std::fs::TryLockError::WouldBlock))
-        {
-            return Err(io::Error::from(io::ErrorKind::WouldBlock));
-        }
-        empty(opened.into(), DEEPEST)?;
-        let path = CString::new(path.as_os_str().as_bytes())?;
-        // SAFETY: the path ends with NUL.
-        done(unsafe { libc::rmdir(path.as_ptr()) })
-    }
-
-    /// Removes a worker's files and branches from its home.
-    pub fn clear(home: &Path) -> io::Result<()> {
-        let opened = OpenOptions::new().read(true).custom_flags(DIRECTORY).open(home)?;
-        empty(opened.into(), DEEPEST - 1)
-    }
-
-    fn done(result: libc::c_int) -> io::Result<()> {
-        if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-    }
-
-    /// Removes a worker's files and branches from `directory`, down to `depth` levels of branches.
-    fn empty(directory: OwnedFd, depth: usize) -> io::Result<()> {
-        let mut entries = Entries::of(directory)?;
-        // No system guarantees to return names that follow a removed one.
-        loop {
-            let mut removed = false;
-            entries.rewind();
-            while let Some(name) = entries.next() {
-                removed |= match () {
-                    () if is_file(name.to_bytes()) => entries.unlink(&name, 0).is_ok(),
-                    () if depth > 0 && is_branch(name.to_bytes()) => {
-                        entries.open(&name).is_ok_and(|branch| empty(branch, depth - 1).is_ok())
-                            && entries.unlink(&name, libc::AT_REMOVEDIR).is_ok()
-                    }
-                    () => false,
-                };
-            }
-            if !removed {
-                return Ok(());
-            }
-        }
-    }
-
-    /// The names in an open directory.
-    struct Entries(*mut libc::DIR);
-
-    impl Entries {
-        fn of(directory: OwnedFd) -> io::Result<Self> {
-            // SAFETY: the descriptor is open; the stream owns it from here on.
-            let stream = unsafe { libc::fdopendir(directory.as_raw_fd()) };
-            if stream.is_null() {
-                return Err(io::Error::last_os_error());
-            }
-            let _ = directory.into_raw_fd();
-            Ok(Self(stream))
-        }
-
-        fn rewind(&mut self) {
-            // SAFETY: the stream is open.
-            unsafe { libc::rewinddir(self.0) };
-        }
-
-        fn next(&mut self) -> Option<CString> {
-            // SAFETY: the stream is open; the entry is valid until the next call, and its name ends with NUL.
-            unsafe {
-                let entry = libc::readdir(self.0);
-                (!entry.is_null()).then(|| CStr::from_ptr((*entry).d_name.as_ptr()).to_owned())
-            }
-        }
-
-        fn fd(&self) -> libc::c_int {
-            // SAFETY: the stream is open.
-            unsafe { libc::dirfd(self.0) }
-        }
-
-        fn unlink(&self, name: &CStr, flags: libc::c_int) -> io::Result<()> {
-            // SAFETY: the name ends with NUL.
-            done(unsafe { libc::unlinkat(self.fd(), name.as_ptr(), flags) })
-        }
-
-        fn open(&self, name: &CStr) -> io::Result<OwnedFd> {
-            // SAFETY: the name ends with NUL; a returned descriptor is owned by nothing else.
-            unsafe {
-                let fd = libc::openat(self.fd(), name.as_ptr(), libc::O_RDONLY | DIRECTORY);
-                if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(OwnedFd::from_raw_fd(fd)) }
-            }
-        }
-    }
-
-    impl Drop for Entries {
-        fn drop(&mut self) {
-            // SAFETY: the stream is open and not used again.
-            unsafe { libc::closedir(self.0) };
-        }
-    }
-}
-
-#[cfg(windows)]
-#[allow(missing_docs, reason = "documented where it is re-exported")]
-mod os {
-    use std::fs::{self, File};
-    use std::io;
-    use std::path::Path;
-
-    use super::{DEEPEST, Held, is_branch, is_file};
-
-    pub fn make(path: &Path) -> io::Result<()> {
-        fs::create_dir(path)
-    }
-
-    pub fn hold(_path: &Path) -> Option<File> {
-        None
-    }
-
-    pub fn remove(path: &Path, _held: Held) -> io::Result<()> {
-        // The equivalent of a link is not a directory by its own metadata.
-        if !fs::symlink_metadata(path)?.is_dir() {
-            return Err(io::Error::from(io::ErrorKind::NotADirectory));
-        }
-        empty(path, DEEPEST)?;
-        fs::remove_dir(path)
-    }
-
-    /// Removes a worker's files and branches from its home.
-    pub fn clear(home: &Path) -> io::Result<()> {
-        empty(home, DEEPEST - 1)
-    }
-
-    fn empty(directory: &Path, depth: usize) -> io::Result<()> {
-        for entry in fs::read_dir(directory)? {
-            let entry = entry?;
-            let (name, kind) = (entry.file_name(), entry.file_type()?);
-            let name = name.as_encoded_bytes();
-            // Errors are ignored: an entry that cannot be removed, such as a branch with a user's files, must not keep the
-            // rest.
-            if kind.is_file() && is_file(name) {
-                let _ = fs::remove_file(entry.path());
-            } else if kind.is_dir() && depth > 0 && is_branch(name) {
-                let _ = empty(&entry.path(), depth - 1).and_then(|()| fs::remove_dir(entry.path()));
-            }
-        }
-        Ok(())
     }
 }
 
@@ -350,13 +133,14 @@ mod tests {
         let parent = Parent::new("kept");
         let mut directory = Directory::new_in(&parent.0).unwrap();
         directory.keep_home();
-        let (path, home) = (directory.path().to_owned(), directory.path().join(Directory::home()));
+        let home = directory.path().join(Directory::home());
         fs::create_dir_all(home.join(Directory::branch(3))).unwrap();
         fs::write(home.join(Directory::branch(3)).join(Directory::file(true, 1)), "x").unwrap();
         fs::write(home.join(Directory::file(false, 1)), "x").unwrap();
+        let recorded = directory.recorded.take();
         drop(directory);
         assert_eq!(fs::read_dir(&home).unwrap().count(), 0);
-        remove(&path, Held::Perhaps).unwrap();
+        drop(recorded);
         assert_eq!(fs::read_dir(&parent.0).unwrap().count(), 0);
     }
 
@@ -401,35 +185,15 @@ mod tests {
         fs::create_dir(&elsewhere).unwrap();
         fs::write(elsewhere.join("f0000001"), "precious").unwrap();
         // Links in place of the directory, of a branch, and of a file.
-        let linked = path_of(&parent.0, 4_194_305);
+        let linked = parent.0.join("linked");
         symlink(&elsewhere, &linked).unwrap();
-        assert!(remove(&linked, Held::No).is_err());
+        assert!(emptying::remove(&linked).is_err());
         fs::remove_file(&linked).unwrap();
         fs::create_dir(&linked).unwrap();
         symlink(&elsewhere, linked.join("d001")).unwrap();
         symlink(elsewhere.join("f0000001"), linked.join("f0000002")).unwrap();
-        assert!(remove(&linked, Held::No).is_err(), "a link instead of a branch");
+        assert!(emptying::remove(&linked).is_err(), "a link instead of a branch");
         assert!(!linked.join("f0000002").is_symlink());
         assert_eq!(fs::read(elsewhere.join("f0000001")).unwrap(), b"precious");
-    }
-
-    #[test]
-    #[cfg(unix)]
-    fn a_locked_directory_is_not_removed() {
-        let parent = Parent::new("held");
-        let directory = Directory::new_in(&parent.0).unwrap();
-        fs::write(directory.path().join("f0000001"), "x").unwrap();
-        assert!(remove(directory.path(), Held::Perhaps).is_err());
-        assert!(directory.path().join("f0000001").exists());
-    }
-
-    #[test]
-    fn only_its_own_names_are_known() {
-        assert_eq!(pid_in("oscost-files-17"), Some(17));
-        for name in
-            ["oscost-files-017", "oscost-files-17x", "oscost-17", "oscost-files-", "files-17"]
-        {
-            assert_eq!(pid_in(name), None, "{name}");
-        }
     }
 }

@@ -1,19 +1,9 @@
-//! Paths of temporary files, and paths as C strings.
+//! Paths as C strings.
 
 use std::ffi::CString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::CaseError;
-
-/// The path of a temporary file, which is removed when this value is dropped; if this process is killed, the coordinator removes
-/// it.
-pub struct TemporaryPath(pub PathBuf);
-
-impl Drop for TemporaryPath {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
 
 /// Converts a path to a C string.
 ///

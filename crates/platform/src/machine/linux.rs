@@ -75,7 +75,7 @@ fn find_system(findings: &mut Findings, tree: &Tree, uname: &Uname, compat: Opti
         kernel::find(findings, tree, &uname.release, &uname.build);
     }
     let command_line = tree.text("proc/cmdline");
-    findings.set("kernel_command_line", command_line.as_deref().map(words));
+    findings.set("kernel_command_line", command_line.as_deref().map(kernel::options));
     findings.set("tick_hz", kernel::tick_hz());
     let congestion_control = tree.text("proc/sys/net/ipv4/tcp_congestion_control");
     findings.set("congestion_control", congestion_control);

@@ -13,16 +13,21 @@ pub use os::spawn;
 /// Sends SIGTERM to the process group of `leader`. Does nothing on Windows.
 pub use os::ask_group_to_end;
 
-/// Processes of this user, other than this one, whose command line or environment contains `text`; none where the system
-/// does not report them (all but Linux).
+/// Processes of this user, other than this one, that have the path or name `text` in their command line or environment, as a whole:
+/// no letter, digit, `-`, `_` or `.` beside it. None where the system does not report them (all but Linux).
 pub use os::mentioning;
 
 /// Processes, other than this one, in the process group of `leader`; none where the system does not report them (all but
 /// Linux).
 pub use os::in_group;
 
-/// Kills a process.
-pub use os::kill;
+/// Kills a process of this user.
+pub fn kill(pid: u32) {
+    kill_if(pid, || true);
+}
+
+/// Kills a process of this user, if `is_it` confirms, once no other process can get its pid, that it is the one that was found.
+pub use os::kill_if;
 
 /// An identity that no other process with the same pid has, also after a restart of the machine; `None` if the process has
 /// ended or the system does not report it.
@@ -59,9 +64,9 @@ mod os {
     use std::process::{Child, Command};
 
     #[cfg(target_os = "linux")]
-    pub use super::linux::{identity, in_group, mentioning, unmount_below};
+    pub use super::linux::{identity, in_group, kill_if, mentioning, unmount_below};
     #[cfg(not(target_os = "linux"))]
-    pub use super::without_proc::{identity, in_group, mentioning, unmount_below};
+    pub use super::without_proc::{identity, in_group, kill_if, mentioning, unmount_below};
     use crate::process::control_group::ControlGroup;
 
     /// More CPUs than the CPU set of some systems has.
@@ -115,19 +120,12 @@ mod os {
         unsafe { libc::kill(-leader, libc::SIGTERM) };
     }
 
-    pub fn kill(pid: u32) {
-        let Some(pid) = libc::pid_t::try_from(pid).ok().filter(|&pid| pid > 1) else { return };
-        // SAFETY: a plain call.
-        unsafe { libc::kill(pid, libc::SIGKILL) };
-    }
-
     pub fn private_directory(path: &Path) -> io::Result<()> {
         DirBuilder::new().mode(0o700).create(path)
     }
 
     pub fn is_own_directory(path: &Path) -> bool {
-        // SAFETY: takes nothing and cannot fail.
-        let own = unsafe { libc::geteuid() };
+        let own = crate::user::own_user();
         fs::symlink_metadata(path).is_ok_and(|data| data.is_dir() && data.uid() == own)
     }
 
@@ -143,7 +141,7 @@ pub(crate) mod linux {
     use std::ffi::CString;
     use std::fs::{self, File};
     use std::io;
-    use std::os::fd::AsRawFd;
+    use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
     use std::os::unix::ffi::OsStrExt;
     use std::os::unix::process::CommandExt;
     use std::path::{Path, PathBuf};
@@ -241,8 +239,10 @@ pub(crate) mod linux {
     /// Whether the command line or the environment of `pid` contains `text`; `None` during execve(2), when a process has
     /// neither. `has_addresses` says whether the system reports [`program_addresses`].
     fn mentions(pid: u32, text: &str, has_addresses: bool) -> Option<bool> {
-        let has =
-            |bytes: &Vec<u8>| bytes.windows(text.len()).any(|window| window == text.as_bytes());
+        if !is_own(pid) {
+            return Some(false);
+        }
+        let has = |bytes: &Vec<u8>| has_whole(bytes, text.as_bytes());
         let before = program_addresses(pid);
         let files = ["cmdline", "environ"];
         let read = files.map(|file| fs::read(format!("/proc/{pid}/{file}")));
@@ -258,6 +258,50 @@ pub(crate) mod linux {
             !arguments.is_empty() && !environment.is_empty()
         };
         (is_of_one_program || !is_program(pid)).then_some(false)
+    }
+
+    /// Whether `text` is in `bytes` with nothing beside it that could belong to a longer name.
+    pub fn has_whole(bytes: &[u8], text: &[u8]) -> bool {
+        let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
+        let mut places = bytes.windows(text.len()).enumerate();
+        places.any(|(at, window)| {
+            let before = at.checked_sub(1).and_then(|before| bytes.get(before));
+            let beside = [before, bytes.get(at + text.len())];
+            window == text && !beside.into_iter().flatten().any(is_of_name)
+        })
+    }
+
+    /// Whether the process runs with this one's effective user.
+    fn is_own(pid: u32) -> bool {
+        let user = |who: &str| {
+            let status = fs::read_to_string(format!("/proc/{who}/status")).ok()?;
+            let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+            line.split_whitespace().nth(1).map(str::to_owned)
+        };
+        let own = user("self");
+        own.is_some() && own == user(&pid.to_string())
+    }
+
+    pub fn kill_if(pid: u32, is_it: impl FnOnce() -> bool) {
+        let Some(number) = libc::pid_t::try_from(pid).ok().filter(|&pid| pid > 1) else { return };
+        // SAFETY: the calls take numbers only; a new descriptor has no other owner.
+        unsafe {
+            let opened = libc::syscall(libc::SYS_pidfd_open, number, 0);
+            // Kernels before Linux 5.3 have no such descriptors.
+            let process = (opened >= 0).then(|| OwnedFd::from_raw_fd(opened as libc::c_int));
+            if !is_own(pid) || !is_it() {
+                return;
+            }
+            match process {
+                Some(process) => {
+                    let (fd, nothing) = (process.as_raw_fd(), std::ptr::null::<libc::siginfo_t>());
+                    libc::syscall(libc::SYS_pidfd_send_signal, fd, libc::SIGKILL, nothing, 0);
+                }
+                None => {
+                    libc::kill(number, libc::SIGKILL);
+                }
+            }
+        }
     }
 
     /// Addresses of a program's arguments and environment; `None` during execve(2), and where the system does not report
@@ -346,6 +390,8 @@ mod without_proc {
         Vec::new()
     }
 
+    pub fn kill_if(_pid: u32, _is_it: impl FnOnce() -> bool) {}
+
     pub fn identity(_pid: u32) -> Option<String> {
         None
     }
@@ -367,7 +413,7 @@ mod os {
 
     use windows_sys::Win32::System::Threading::{CREATE_NEW_PROCESS_GROUP, SetProcessAffinityMask};
 
-    pub use super::without_proc::{identity, in_group, mentioning, unmount_below};
+    pub use super::without_proc::{identity, in_group, kill_if, mentioning, unmount_below};
     use crate::process::control_group::ControlGroup;
 
     pub fn spawn(
@@ -391,8 +437,6 @@ mod os {
     }
 
     pub fn ask_group_to_end(_leader: u32) {}
-
-    pub fn kill(_pid: u32) {}
 
     /// Creates the directory as it is: a user's directory of temporary files is private on Windows.
     pub fn private_directory(path: &Path) -> io::Result<()> {
@@ -449,6 +493,8 @@ mod tests {
             std::thread::yield_now();
         }
         assert_eq!(super::identity(pid), Some(identity));
+        kill_if(pid, || false);
+        assert!(in_group(pid).contains(&pid), "it was not confirmed");
         for member in in_group(pid) {
             kill(member);
         }
@@ -460,6 +506,49 @@ mod tests {
             std::thread::yield_now();
         }
         assert!(mentioning("").is_empty());
+    }
+
+    #[test]
+    fn a_name_with_more_beside_it_is_another_one() {
+        let path = b"/tmp/oscost-system-7-ab";
+        for with in [
+            "X=/tmp/oscost-system-7-ab",
+            "--root=/tmp/oscost-system-7-ab/r,x",
+            "/tmp/oscost-system-7-ab",
+        ] {
+            assert!(linux::has_whole(with.as_bytes(), path), "{with}");
+        }
+        for without in [
+            "/tmp/oscost-system-7-abc",
+            "/var/tmp/oscost-system-7-ab.old",
+            "a/tmp/oscost-system-7-ab",
+            "",
+        ] {
+            assert!(!linux::has_whole(without.as_bytes(), path), "{without}");
+        }
+    }
+
+    #[test]
+    fn processes_of_others_are_neither_found_nor_killed() {
+        let text = format!("oscost-test-other-{}", std::process::id());
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "sleep", "60"]);
+        command.env("OSCOST_TEST", &text).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let is_sleep = |id| {
+            std::fs::read_to_string(format!("/proc/{id}/comm")).is_ok_and(|name| name == "sleep\n")
+        };
+        testing::until(|| is_sleep(child.id()) || child.try_wait().unwrap().is_some());
+        let runs = child.try_wait().unwrap().is_none();
+        let found = mentioning(&text);
+        kill(child.id());
+        let goes_on = child.try_wait().unwrap().is_none();
+        let _ = child.kill();
+        child.wait().unwrap();
+        if testing::skip_unless(runs, "needs root") {
+            return;
+        }
+        assert!(found.is_empty() && goes_on, "{found:?}");
     }
 
     /// A sandbox's process that had left its group was missed in the midst of execve(2).

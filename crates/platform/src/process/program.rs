@@ -4,14 +4,11 @@ mod tiny;
 
 use std::ffi::{CStr, CString};
 use std::io;
-use std::path::Path;
 use std::time::Duration;
 
 use libc::{c_char, c_int, pid_t};
 
 use crate::CaseError;
-use crate::cleanup::temp_path;
-
 use tiny::TinyFile;
 
 /// The exit code of a child that could not execute its program, as in shells.
@@ -37,18 +34,13 @@ unsafe impl Sync for NoVariables {}
 static NO_VARIABLES: NoVariables = NoVariables([std::ptr::null_mut()]);
 
 impl Program {
-    /// The smallest program: a static ELF file whose only system call exits, with an unusual exit code. It is this
-    /// process's one temporary file, so a second call waits until the first program is dropped.
+    /// The smallest program: a static ELF file whose only system call exits, with an unusual exit code.
     ///
     /// # Errors
     /// `Unsupported` on systems and processors for which there is no such file, and where temporary files cannot be
     /// executed; `Failed` if the file cannot be written.
     pub fn tiny() -> Result<Self, CaseError> {
-        Self::tiny_at(&temp_path())
-    }
-
-    fn tiny_at(path: &Path) -> Result<Self, CaseError> {
-        let file = TinyFile::create(path)?;
+        let file = TinyFile::create()?;
         let path = file.path().to_owned();
         let program = Self::new(vec![path], tiny::EXIT_CODE, Some(file));
         program.try_it()?;
@@ -241,13 +233,12 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn the_tiny_program_runs_and_its_file_goes() {
-        // Other tests use and sweep a worker's path, so this file has another one.
-        let path = std::env::temp_dir().join(format!("oscost-test-tiny-{}", std::process::id()));
-        let program = match Program::tiny_at(&path) {
+        let program = match Program::tiny() {
             Ok(program) => program,
             Err(CaseError::Unsupported(reason)) => return println!("{reason}"),
             Err(case_error) => panic!("{case_error}"),
         };
+        let path = std::path::PathBuf::from(program.arguments[0].to_str().unwrap());
         assert!(std::fs::metadata(&path).unwrap().len() < 300);
         assert_ne!(program.exit_code(), 0);
         assert_eq!(reap(program.spawn().unwrap()).unwrap(), program.exit_code());

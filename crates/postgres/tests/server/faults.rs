@@ -1,22 +1,25 @@
 //! A server that is killed, connections that are cut: nothing is lost, and nothing is there twice.
 
 use std::fmt;
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use results::store::{Sending, Sent};
 use results::{CaseResult, RoundRow, Store, StoreError};
-use shared_store::{Access, Grants, init, open};
+use shared_store::{Access, Grants, init, open, open_now_or_later};
 use testing::postgres::{OWNER, PASSWORD, Server};
 
 use crate::battery::{machine, measured, round, run};
 use crate::proxy::Proxy;
 
-pub const TESTS: [(&str, fn()); 3] = [
+pub const TESTS: [(&str, fn()); 4] = [
     ("kills_of_the_server_and_cut_connections_lose_and_double_nothing", kills_and_cuts),
     ("a_run_without_its_server_goes_on_and_is_sent_later", without_the_server),
+    ("a_server_that_never_answers_is_asked_once_before_a_run", never_answers),
     ("what_is_given_up_holds_no_lock", given_up),
 ];
 
@@ -219,6 +222,65 @@ fn without_the_server() {
     assert!(matches!(error, StoreError::RunDiffers { .. }), "{error}");
     assert_eq!(store.unsent().expect("none"), [""; 0]);
     assert_eq!(server.sql("postgres", "SELECT count(*) FROM oscost.packed_rounds"), "2");
+}
+
+/// A run begins without its server, whether that refuses connections, or takes them and never answers. It is asked once, for at most
+/// ten seconds, and again only to send something.
+fn never_answers() {
+    for is_there in [false, true] {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let port = listener.local_addr().expect("an address").port();
+        let asked = AtomicU32::new(0);
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let (asked, is_over) = (&asked, &is_over);
+            match is_there {
+                false => drop(listener),
+                true => drop(scope.spawn(move || {
+                    let mut kept = Vec::new();
+                    for client in listener.incoming() {
+                        if is_over.load(Ordering::Relaxed) {
+                            return;
+                        }
+                        asked.fetch_add(1, Ordering::Relaxed);
+                        kept.push(client);
+                    }
+                })),
+            }
+            let folder = tempfile::tempdir().expect("a folder");
+            let url = format!("postgres://ann@127.0.0.1:{port}/perf");
+            let sending = Sending {
+                every: Duration::from_secs(3600),
+                patience_at_end: Duration::from_secs(1),
+                ..EAGER
+            };
+            let store = open_now_or_later(&url).expect("later");
+            let mut store = store.with_journals(folder.path().to_owned(), sending);
+            store.multiplication_cycles("cpu").expect_err("no server");
+            let levels = store.quiet_levels("key", "a", 9);
+            assert_eq!(store.if_reached(levels).expect("none"), []);
+            store.begin_run(&run("a", NIGHT), &machine(), "{}").expect("begins");
+            let earlier = store.latest_machines("a", 9);
+            assert_eq!(store.if_reached(earlier).expect("none"), []);
+            store.add_round("a", &round(0)).expect("kept");
+            store.put_results("a", &[measured("lock/futex", 20.0)]).expect("kept");
+            store.add_quiet_level("key", 0.5, 1.0).expect("no run waits for it");
+            store.finish_run("a", NIGHT).expect("kept");
+            assert_eq!(asked.load(Ordering::Relaxed), u32::from(is_there));
+            // What a command names is looked up here first; what is not here needs the server.
+            assert_eq!(store.resolve("a").expect("in its journal"), "a");
+            let error = store.resolve("last").expect_err("no server");
+            assert!(matches!(error, StoreError::Lost { .. }), "{error}");
+            store.deliver("a").expect("kept");
+            let why = store.undelivered("a").expect("undelivered");
+            let expected = if is_there { "did not answer" } else { "cannot be reached" };
+            assert!(why.contains(expected), "{why}");
+            assert_eq!(store.unsent().expect("one"), ["a"]);
+            assert!(!is_there || asked.load(Ordering::Relaxed) > 1, "it is asked again to send");
+            is_over.store(true, Ordering::Relaxed);
+            let _ = TcpStream::connect(("127.0.0.1", port));
+        });
+    }
 }
 
 /// A statement that is not answered in time is given up, and with it the transaction: its locks do not wait for the next statement.

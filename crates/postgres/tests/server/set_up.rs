@@ -12,10 +12,11 @@ use super::unix::{new_database, new_store};
 
 type Test = (&'static str, fn(&Server));
 
-pub const TESTS: [Test; 5] = [
+pub const TESTS: [Test; 6] = [
     ("a_database_without_a_store_says_who_creates_one", without_a_store),
     ("owners_that_create_a_store_at_once_create_one", created_at_once),
     ("a_changed_or_unknown_migration_is_refused", other_migrations),
+    ("a_store_of_an_earlier_build_is_migrated_and_read", of_an_earlier_build),
     ("a_password_is_found_in_a_file_and_never_shown", passwords),
     ("a_server_that_cannot_be_reached_is_no_store", unreachable),
 ];
@@ -42,7 +43,7 @@ fn created_at_once(server: &Server) {
     });
     let applied =
         "SELECT number, name, length(checksum) FROM oscost.oscost_migrations ORDER BY number";
-    assert_eq!(server.sql(&name, applied), "1|store|64\n2|node|64");
+    assert_eq!(server.sql(&name, applied), "1|store|64\n2|node|64\n3|writers|64");
     open(&url, Access::Write).expect("a store");
 }
 
@@ -54,7 +55,7 @@ fn other_migrations(server: &Server) {
         ),
         ("INSERT INTO oscost.oscost_migrations VALUES (99, 'later', '')", "made by a newer oscost"),
         (
-            "UPDATE oscost.oscost_migrations SET number = 3 WHERE number = 2",
+            "UPDATE oscost.oscost_migrations SET number = 4 WHERE number = 3",
             "was applied from another file",
         ),
     ] {
@@ -69,6 +70,45 @@ fn other_migrations(server: &Server) {
         let after = server.sql(&name, "SELECT oscost_migrations FROM oscost.oscost_migrations");
         assert_eq!(before, after);
     }
+}
+
+/// A store with the first two migrations, in which one user has accepted events of the runs of another.
+fn of_an_earlier_build(server: &Server) {
+    let (url, name) = new_database(server);
+    let migrations = [
+        (1, "store", include_str!("../../migrations/0001_store.sql")),
+        (2, "node", include_str!("../../migrations/0002_node.sql")),
+    ];
+    server.sql(
+        &name,
+        "CREATE SCHEMA oscost; CREATE TABLE oscost.oscost_migrations (
+         number BIGINT PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied TIMESTAMPTZ NOT NULL DEFAULT now())",
+    );
+    for (number, title, sql) in migrations {
+        server.sql(&name, &format!("SET search_path TO oscost, pg_catalog; {sql}"));
+        let checksum = format!("encode(sha256(convert_to($text${sql}$text$, 'UTF8')), 'hex')");
+        let row = format!("VALUES ({number}, '{title}', {checksum})");
+        let columns = "oscost.oscost_migrations (number, name, checksum)";
+        server.sql(&name, &format!("INSERT INTO {columns} {row}"));
+    }
+    server.sql(
+        &name,
+        "SET search_path TO oscost;
+         INSERT INTO runs (id, started, started_us, oscost, machine_line, tags, asked, seed, core_clock_ghz, area_seconds,
+                           machine, writer)
+             SELECT 'of-' || writer, '2026-11-21T20:36:55Z', 1, '0.1.0', '', '{}', '{}', '7', 'null', '{}', '{}', writer
+             FROM unnest(ARRAY['ann', 'ben']) AS writer;
+         INSERT INTO accepted_events VALUES ('of-ann/x/worse', 'hers', '', 'ann'), ('of-ann/y/worse', 'not his', '', 'ben'),
+                                            ('of-ben/x/worse', 'the owner says', '', 'owner');
+         INSERT INTO quiet_levels (key, alu, chase) VALUES ('key', 0.5, 0.5)",
+    );
+    assert!(refused(&url).contains("lacks migration 3"));
+    init(&url, &Grants::default()).expect("migrated");
+    let store = open(&url, Access::Write).expect("opens");
+    assert_eq!(store.document("of-ben").expect("readable").run.seed, 7);
+    let accepted = store.accepted_events().expect("read");
+    assert_eq!(accepted.into_keys().collect::<Vec<_>>(), ["of-ann/x/worse", "of-ben/x/worse"]);
+    assert_eq!(store.quiet_levels("key", "of-ann", 9).expect("read"), [], "it is not known whose");
 }
 
 fn passwords(server: &Server) {

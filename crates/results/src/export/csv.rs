@@ -77,11 +77,17 @@ pub fn to_csv(document: &Document) -> String {
     writer.write_record(iter::once("run").chain(headings)).expect(IN_MEMORY);
     for result in &document.results {
         let result = result.sound();
-        let cells = COLUMNS.iter().map(|(_, cell)| cell(&result));
+        let cells = COLUMNS.iter().map(|(_, cell)| as_text(cell(&result)));
         writer.write_record(iter::once(document.run.id.clone()).chain(cells)).expect(IN_MEMORY);
     }
     let bytes = writer.into_inner().expect(IN_MEMORY);
     String::from_utf8(bytes).expect("all fields are text")
+}
+
+/// The cell, with an apostrophe before a text that spreadsheets would take for a formula: what a document says is not executed.
+fn as_text(cell: String) -> String {
+    let is_formula = cell.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    if is_formula && cell.parse::<f64>().is_err() { format!("'{cell}") } else { cell }
 }
 
 fn params(of: &CaseResult) -> String {

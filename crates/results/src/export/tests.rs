@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::document::{CaseResult, Direction, Outcome};
 use crate::import::parse_document;
-use crate::samples::{any_document, document, measured, strings};
+use crate::samples::{any_document, document, measured, strings, unsupported};
 
 #[test]
 fn json_has_one_key_a_line_and_ends_with_a_newline() {
@@ -25,6 +25,29 @@ fn figures_that_cannot_be_true_are_exported_as_failures() {
     assert_eq!(read.results[1], document().results[1]);
     assert!(to_csv(&broken).contains(",failed,"));
     assert!(to_benchstat(&broken).contains("# syscall/getppid{as=threads,workers=2}: failed: "));
+}
+
+#[test]
+fn no_text_of_a_csv_is_a_formula_and_numbers_stay_numbers() {
+    let mut odd = document();
+    let link = "=HYPERLINK(\"https://example.com\")";
+    for (result, reason) in odd.results.iter_mut().zip(["-2.5", link]) {
+        *result = CaseResult {
+            reason: Some(reason.to_owned()),
+            ..unsupported(&format!("+{}", result.case))
+        };
+        result.params.insert("@SUM(1+1)".to_owned(), "x".to_owned());
+    }
+    let text = to_csv(&odd);
+    let mut rows = ::csv::Reader::from_reader(text.as_bytes());
+    let headers = rows.headers().expect("a header").clone();
+    let column = |name: &str| headers.iter().position(|header| header == name);
+    let columns = ["case", "params", "reason", "median"].map(|name| column(name).expect(name));
+    let rows: Vec<_> = rows.records().map(|row| row.expect("a row")).collect();
+    let cells = |row: usize| columns.map(|column| rows[row][column].to_owned());
+    let case = |row: usize| format!("'{}", odd.results[row].case);
+    assert_eq!(cells(0), [&case(0), "'@SUM(1+1)=x", "-2.5", ""]);
+    assert_eq!(cells(1), [&case(1), "'@SUM(1+1)=x", &format!("'{link}"), ""]);
 }
 
 #[test]

@@ -25,6 +25,8 @@ fn each_damage_is_named_with_its_line() {
         "seed": 18446744073709551615 | "seed": nan | not valid JSON: expected
         "id": "20261121-203655-4f2a" | "id": "" | the run's id is empty
         "id": "20261121-203655-4f2a" | "id": "../../etc" | characters other than
+        "id": "20261121-203655-4f2a" | "id": "--help" | does not begin with a letter or digit
+        "id": "20261121-203655-4f2a" | "id": ".." | does not begin with a letter or digit
         "id": "20261121-203655-4f2a" | "id": "last" | always means the newest
         "started": "2026-11-21T20:36:55Z" | "started": "yesterday" | is not a time such as
         "started": "2026-11-21T20:36:55Z" | "started": "2026-13-21T20:36:55Z" | is not a time such as
@@ -97,6 +99,62 @@ fn other_schemas_are_refused_with_the_remedy() {
 }
 
 #[test]
+fn what_holds_more_than_a_document_can_is_refused() {
+    let zeros = |count: usize| vec!["0"; count].join(",");
+    let long = "x".repeat(60 << 20);
+    let facts = |count: usize, length: usize| {
+        let value = "x".repeat(length);
+        (0..count).map(|n| format!("\"f{n}\": \"{value}\", ")).collect::<String>()
+    };
+    for (from, to, expected) in [
+        (
+            "\"round_values\": [",
+            format!("\"round_values\": [{},", zeros(3_000_000)),
+            "\"round_values\" has more than 100000 elements, the limit",
+        ),
+        ("\"schema\": 1", format!("\"schema\": [{}]", zeros(90_000)), "schema is [], expected 1"),
+        (
+            "\"schema\": 1",
+            format!(
+                "\"more\": [{}], \"schema\": 1",
+                vec![format!("[{}]", zeros(99_999)); 200].join(",")
+            ),
+            "the document: what is read has more than 128 MiB, the limit",
+        ),
+        (
+            "\"release\": \"6.1.0\"",
+            format!("\"release\": \"{long}\""),
+            "\"release\" has more than 262144 bytes, the limit",
+        ),
+        (
+            "\"release\": \"6.1.0\"",
+            format!("\"release\": [{}]", zeros(90_000)),
+            "release is neither a string nor a number",
+        ),
+        (
+            "\"release\": ",
+            format!("{}\"release\": ", facts(1_000, 1)),
+            "has more than 1000 members, the limit",
+        ),
+        (
+            "\"release\": ",
+            format!("{}\"release\": ", facts(9, 200_000)),
+            "facts about the machine have 18",
+        ),
+        ("\"kernel\": ", format!("{}\"kernel\": ", facts(9, 200_000)), "tags and options have 18"),
+        (
+            "\"results\": [",
+            format!("\"results\": [{}", "{},".repeat(100_001)),
+            "\"results\" has more than 100000 elements, the limit",
+        ),
+    ] {
+        let (text, _) = damaged(from, &to);
+        let error = parse_document(&text).expect_err(expected);
+        assert!(error.message.contains(expected), "{expected}: {error}");
+    }
+}
+
+#[test]
 fn an_error_within_a_result_names_the_result() {
     let (text, _) = damaged(r#""low": 164.2"#, r#""low": 166.0"#);
     let error = parse_document(&text).expect_err("low is above the median");
@@ -146,6 +204,9 @@ fn a_byte_order_mark_windows_lines_and_unknown_keys_are_no_damage() {
 fn deep_nesting_overflows_no_stack() {
     let deep = format!("{}{}", "[".repeat(1_000_000), "]".repeat(1_000_000));
     let (unknown, _) = damaged("\"metric\"", &format!("\"later\": {deep}, \"metric\""));
+    let error = parse_document(&unknown).expect_err("also in an unknown key");
+    assert!(error.message.contains("recursion limit"), "{error}");
+    let (unknown, _) = damaged("\"metric\"", "\"later\": [[{}]], \"metric\"");
     assert_eq!(parse_document(&unknown), Ok(document()), "an unknown key is passed over");
     let seed = r#""seed": 18446744073709551615"#;
     for key in [r#""schema": 1"#, r#""release": "6.1.0""#, seed, r#""median": 165.2"#] {

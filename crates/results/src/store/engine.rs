@@ -76,11 +76,26 @@ pub trait Engine: Debug + Send {
     /// If it cannot begin.
     fn begin(&self) -> Result<(), StoreError>;
 
-    /// Ends the transaction. Afterwards nothing of it gets lost.
+    /// Ends the transaction. Afterwards nothing of it gets lost, also by a power cut unless [`Engine::set_durable`] says so.
     ///
     /// # Errors
     /// See [`Engine::query`].
     fn commit(&self) -> Result<(), StoreError>;
+
+    /// Chooses whether transactions from the next one on survive a power cut, which takes time; a kill never loses one. A server
+    /// decides that itself.
+    ///
+    /// # Errors
+    /// If the database cannot be used.
+    fn set_durable(&self, _is_durable: bool) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    /// The condition that a row belongs to the writer of the run with the id `run`, a value such as `?1`; to this user if there is no
+    /// such run. All rows of a file are its user's.
+    fn is_of_writer(&self, run: &str) -> String {
+        format!("{run} IS NOT NULL")
+    }
 
     /// Ends the transaction as if it had not been. What fails here has ended it, too.
     fn rollback(&self);
@@ -109,6 +124,10 @@ pub trait Engine: Debug + Send {
     /// # Errors
     /// If there is not enough space to do so.
     fn compact(&self) -> Result<(), StoreError>;
+
+    /// Asks a server again that did not answer, with the next statement. Otherwise each statement fails at once for some minutes. A file
+    /// has no use for it.
+    fn ask_again(&self) {}
 
     /// How long a statement may take; `None` for the usual time. A file has no use for it.
     fn set_patience(&self, _patience: Option<Duration>) {}

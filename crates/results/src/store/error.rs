@@ -79,6 +79,18 @@ pub enum StoreError {
         /// The system's error.
         error: io::Error,
     },
+    /// The file system has no locks.
+    #[error(
+        "{path}: its file system does not lock files ({error}), and a store needs locks; start its lock service, such as \
+         statd of NFS, or set OSCOST_STORE to a file on another file system",
+        path = path.display()
+    )]
+    Unlockable {
+        /// The store.
+        path: PathBuf,
+        /// The system's error.
+        error: io::Error,
+    },
     /// An error of SQLite.
     #[error("{path}: {cause}", path = path.display(), cause = sqlite_cause(error))]
     Sqlite {

@@ -6,11 +6,12 @@
 //! shared store has all of it.
 
 use std::cell::RefCell;
-use std::fs;
+use std::fs::File;
 use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::engine::values;
 use super::opened::{DELETED, ENDING, Journal, Journals, Sending, removed};
 use super::{RoundRow, Store, StoreError};
 
@@ -85,7 +86,9 @@ impl Store {
             return Ok(None);
         }
         let deleted = journals.borrow().deleted_path(id);
-        fs::write(&deleted, "").map_err(|error| StoreError::io(&deleted, error))?;
+        // The order holds after a power cut, too: a run is not deleted here only.
+        File::create(&deleted).map_err(|error| StoreError::io(&deleted, error))?;
+        journals.borrow().sync()?;
         journals.borrow_mut().remove(id)?;
         match self.delete_deleted(id) {
             // `sync` deletes it there.
@@ -100,7 +103,8 @@ impl Store {
             Ok(()) | Err(StoreError::UnknownRun { .. }) => {}
             Err(error) => return Err(error),
         }
-        removed(&journals.borrow().deleted_path(id))
+        removed(&journals.borrow().deleted_path(id))?;
+        journals.borrow().sync()
     }
 
     /// Sends rounds that the shared store lacks, if it is time. A failure only delays that: the journal has them.
@@ -112,6 +116,7 @@ impl Store {
         }
         let sending = journals.sending;
         self.engine.set_patience(Some(sending.patience));
+        self.engine.ask_again();
         let sent = journals.open.get_mut(id).map_or(Ok(()), |journal| self.send_some(id, journal));
         self.engine.set_patience(Some(sending.patience_at_end));
         let pause = if sent.is_ok() { sending.every } else { sending.pause };
@@ -144,6 +149,7 @@ impl Store {
         let (began, patience) = (Instant::now(), journals.borrow().sending.patience_at_end);
         let mut pause = Duration::from_millis(100);
         let failed = loop {
+            self.engine.ask_again();
             match self.sync_run(id) {
                 Ok(_) => {
                     // What earlier runs have left goes with it; what cannot be sent now stays.
@@ -189,9 +195,17 @@ impl Store {
     /// If the folder of the journals cannot be read.
     pub fn unsent(&self) -> Result<Vec<String>, StoreError> {
         let Some(journals) = &self.journals else { return Ok(Vec::new()) };
-        let journals = journals.borrow();
-        let mut ids = journals.ids(DELETED)?;
-        ids.extend(journals.ids(ENDING)?);
+        let mut ids = journals.borrow().ids(ENDING)?;
+        // A process that is killed before it has begun its run leaves a journal without one.
+        let has_run = |journal: &mut Journal, id: &str| {
+            let run =
+                journal.store.one_column::<i64>("SELECT seq FROM runs WHERE id = ?1", &values![id]);
+            run.map(|run| run.is_some())
+        };
+        ids.retain(|id| {
+            !matches!(self.in_journal(id, |journal| has_run(journal, id)), Ok(Some(false)))
+        });
+        ids.extend(journals.borrow().ids(DELETED)?);
         ids.sort_unstable();
         Ok(ids)
     }

@@ -8,6 +8,10 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use platform::file::access::{close_to_others, try_lock};
+use platform::file::filesystem::directory_to_sync;
+use rusqlite::config::DbConfig;
+use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
 use super::error::{BUSY_TIMEOUT, StoreError};
@@ -30,37 +34,70 @@ pub(super) const ADDED_TABLE: &str = "packed_figures";
 /// the POSIX locks this process holds on it (<https://www.sqlite.org/howtocorrupt.html>, 2.2).
 static OPENED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// Opens for reading and writing; creates the file and the folders above it.
-pub(super) fn for_writing(path: &Path) -> Result<Connection, StoreError> {
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        fs::create_dir_all(folder).map_err(|error| StoreError::io(folder, error))?;
+/// How an SQLite file begins.
+const FORMAT: &[u8] = b"SQLite format 3\0";
+
+/// The modes that earlier builds gave a new store, with the umasks 022 and 002. Another mode was chosen by the user.
+const FORMER_MODES: [u32; 2] = [0o644, 0o664];
+
+/// The longest text or blob of a store, in bytes: twice the output of a round, which is compressed.
+const LONGEST_BYTES: i32 = 128 << 20;
+
+/// Opens for reading and writing; creates the file and the folders above it. Also says whether other users could read the file
+/// until now.
+pub(super) fn for_writing(path: &Path) -> Result<(Connection, bool), StoreError> {
+    let folder = |path: &Path| match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        _ => PathBuf::from("."),
+    };
+    let own = folder(path);
+    let was_there = own.ancestors().find(|folder| folder.exists()).map(Path::to_owned);
+    fs::create_dir_all(&own).map_err(|error| StoreError::io(&own, error))?;
+    let opened = opened_after(path, &|| peek_for_writing(path), &|| connect_for_writing(path))?;
+    // What is stored from now on outlives a power cut only if the names of the file and its log do.
+    let made = own.ancestors().take_while(|folder| Some(*folder) != was_there.as_deref());
+    for folder in made.map(folder).chain([own.clone()]) {
+        sync_entries(&folder).map_err(|error| StoreError::io(&folder, error))?;
     }
-    opened_after(path, &|| peek_for_writing(path), &|| connect_for_writing(path))
+    Ok(opened)
+}
+
+/// Makes the names of the files in a folder durable, where the system and its file system can.
+pub(super) fn sync_entries(folder: &Path) -> io::Result<()> {
+    let Ok(opened) = directory_to_sync(folder) else { return Ok(()) };
+    match opened.sync_all() {
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) =>
+        {
+            Ok(())
+        }
+        other => other,
+    }
 }
 
 /// Opens for reading only.
 pub(super) fn for_reading(path: &Path) -> Result<Connection, StoreError> {
-    opened_after(path, &|| peek_for_reading(path), &|| match connect_for_reading(path) {
+    let connect = || match connect_for_reading(path) {
         Err(StoreError::Sqlite { error, .. }) if needs_writable_folder(&error) => {
             connect_immutable(path)
         }
         other => other,
-    })
+    };
+    Ok(opened_after(path, &|| peek_for_reading(path), &connect)?.0)
 }
 
+/// Connects, after a peek if this process has not opened the file yet; also returns what the peek did.
 fn opened_after(
     path: &Path,
-    peek: &dyn Fn() -> Result<(), StoreError>,
+    peek: &dyn Fn() -> Result<bool, StoreError>,
     connect: &dyn Fn() -> Result<Connection, StoreError>,
-) -> Result<Connection, StoreError> {
+) -> Result<(Connection, bool), StoreError> {
     let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
     let known = fs::canonicalize(path).is_ok_and(|path| opened.contains(&path));
-    if !known {
-        peek()?;
-    }
+    let peeked = if known { false } else { peek()? };
     let connection = connect()?;
     opened.extend(fs::canonicalize(path));
-    Ok(connection)
+    Ok((connection, peeked))
 }
 
 /// A new file is the user's own: documents say much of a machine. SQLite gives its further files the same mode.
@@ -73,22 +110,52 @@ fn for_its_user(options: &mut OpenOptions) {
 #[cfg(not(unix))]
 fn for_its_user(_options: &mut OpenOptions) {}
 
-fn peek_for_writing(path: &Path) -> Result<(), StoreError> {
+fn peek_for_writing(path: &Path) -> Result<bool, StoreError> {
     let mut options = OpenOptions::new();
     // The file is not truncated: it may be a store, or another program's.
     options.read(true).write(true).create(true).truncate(false);
     for_its_user(&mut options);
     let file = options.open(path).map_err(|error| unopened(path, error))?;
-    match header(file).map_err(|error| StoreError::io(path, error))? {
-        header if header.is_empty() => Ok(()),
-        header => check_header(path, &header),
+    let header = header(&file).map_err(|error| StoreError::io(path, error))?;
+    let beside = |ending: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(ending);
+        File::open(name)
+    };
+    // A power cut while the tables were created leaves any part of them, and a journal by which SQLite removes it.
+    let is_half_made = || !header.starts_with(FORMAT) && beside("-journal").is_ok();
+    if !header.is_empty() && !is_half_made() {
+        check_header(path, &header)?;
     }
+    check_locks(path, &file)?;
+    // SQLite's further files have the mode that the store had when they were made.
+    let further = ["-wal", "-shm"].map(beside);
+    let files = [&file].into_iter().chain(further.iter().flatten());
+    let mut was_open = false;
+    for file in files {
+        was_open |=
+            close_to_others(file, &FORMER_MODES).map_err(|error| StoreError::io(path, error))?;
+    }
+    Ok(was_open)
 }
 
-fn peek_for_reading(path: &Path) -> Result<(), StoreError> {
+fn peek_for_reading(path: &Path) -> Result<bool, StoreError> {
     let file = File::open(path).map_err(|error| unopened(path, error))?;
-    let header = header(file).map_err(|error| StoreError::io(path, error))?;
-    check_header(path, &header)
+    let header = header(&file).map_err(|error| StoreError::io(path, error))?;
+    check_header(path, &header)?;
+    check_locks(path, &file)?;
+    Ok(false)
+}
+
+/// Checks that the file can be locked. SQLite takes some causes why it cannot, such as ENOLCK, for another process that holds a
+/// lock, and waits in vain.
+fn check_locks(path: &Path, file: &File) -> Result<(), StoreError> {
+    match try_lock(file) {
+        Err(error) if error.kind() != io::ErrorKind::WouldBlock => {
+            Err(StoreError::Unlockable { path: path.to_owned(), error })
+        }
+        _ => Ok(()),
+    }
 }
 
 fn unopened(path: &Path, error: io::Error) -> StoreError {
@@ -102,7 +169,7 @@ fn unopened(path: &Path, error: io::Error) -> StoreError {
     StoreError::io(path, error)
 }
 
-fn header(file: File) -> io::Result<Vec<u8>> {
+fn header(file: &File) -> io::Result<Vec<u8>> {
     const HEADER_BYTES: u64 = 100;
     let mut header = Vec::new();
     file.take(HEADER_BYTES).read_to_end(&mut header)?;
@@ -112,7 +179,7 @@ fn header(file: File) -> io::Result<Vec<u8>> {
 fn check_header(path: &Path, header: &[u8]) -> Result<(), StoreError> {
     let what = match header.get(68..72) {
         _ if header.is_empty() => "the file is empty",
-        _ if !header.starts_with(b"SQLite format 3\0") => "not an SQLite file",
+        _ if !header.starts_with(FORMAT) => "not an SQLite file",
         Some(id) => {
             let id = i32::from_be_bytes(id.try_into().expect("4 bytes"));
             return check_application(path, id);
@@ -128,13 +195,29 @@ fn connect_for_writing(path: &Path) -> Result<Connection, StoreError> {
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags).map_err(failed)?;
-    connection.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
+    believe_little(&connection).map_err(failed)?;
     create_tables(&mut connection, path)?;
     use_wal(&connection).map_err(failed)?;
-    // WAL makes this safe: a kill loses nothing, a power cut at most the last rounds, and nothing gets damaged.
-    connection.pragma_update(None, "synchronous", "NORMAL").map_err(failed)?;
+    set_durable(&connection, true).map_err(failed)?;
     connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
     Ok(connection)
+}
+
+/// Prepares a connection to a file that may come from anybody: its schema can call no function that does harm, change nothing by
+/// itself, and its lengths are limited. See <https://www.sqlite.org/security.html>.
+fn believe_little(connection: &Connection) -> rusqlite::Result<()> {
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, LONGEST_BYTES)?;
+    connection.pragma_update(None, "cell_size_check", true)
+}
+
+/// Chooses whether what is committed from now on survives a power cut. Otherwise a power cut loses the last transactions, until a
+/// later one that does survive; a kill loses nothing in either case.
+pub(super) fn set_durable(connection: &Connection, is_durable: bool) -> rusqlite::Result<()> {
+    let level = if is_durable { "FULL" } else { "NORMAL" };
+    connection.pragma_update(None, "synchronous", level)
 }
 
 fn check_application(path: &Path, id: i32) -> Result<(), StoreError> {
@@ -171,15 +254,25 @@ pub(super) fn has_added_tables(connection: &Connection) -> rusqlite::Result<bool
 
 /// Whether the file has this version's tables; false for an empty file.
 fn has_tables(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
-    let sql = "SELECT user_version, application_id, (SELECT count(*) FROM sqlite_schema)
-               FROM pragma_user_version, pragma_application_id";
-    let (found, application, objects): (i64, i32, i64) = connection
-        .query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+    let sql = "SELECT user_version, application_id, (SELECT count(*) FROM sqlite_schema), (
+                   SELECT count(*) FROM sqlite_schema
+                   WHERE type = 'trigger' OR sql LIKE 'CREATE VIRTUAL%'
+                         OR (type = 'view' AND lower(name) IN (
+                                'runs', 'tags', 'texts', 'packed_rounds', 'packed_results', 'packed_figures',
+                                'quiet_levels', 'multiplication_cycles', 'accepted_events'))
+               ) FROM pragma_user_version, pragma_application_id";
+    let (found, application, objects, foreign): (i64, i32, i64, i64) = connection
+        .query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
         .map_err(|error| StoreError::sqlite(path, error))?;
     if (found, application, objects) == (0, 0, 0) {
         return Ok(false);
     }
     check_application(path, application)?;
+    if foreign > 0 {
+        // A view in the place of a table may have rows without end.
+        let what = "it has triggers, or views in place of tables, which no oscost made";
+        return Err(StoreError::NotAStore { path: path.to_owned(), what });
+    }
     match found {
         VERSION => Ok(true),
         ..VERSION => Err(StoreError::Development { path: path.to_owned() }),
@@ -228,7 +321,7 @@ pub(super) fn connect_immutable(path: &Path) -> Result<Connection, StoreError> {
 }
 
 fn readable(connection: Connection, path: &Path) -> Result<Connection, StoreError> {
-    connection.busy_timeout(BUSY_TIMEOUT).map_err(|error| StoreError::sqlite(path, error))?;
+    believe_little(&connection).map_err(|error| StoreError::sqlite(path, error))?;
     match has_tables(&connection, path)? {
         true => Ok(connection),
         false => Err(StoreError::NotAStore { path: path.to_owned(), what: "it has no tables" }),

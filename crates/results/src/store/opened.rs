@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use super::engine::{Engine, values};
 use super::error::StoreError;
 use super::location;
+use super::open::sync_entries;
 use super::sqlite::Sqlite;
 use crate::check::one_line;
 use crate::document::MACHINE_ID;
@@ -23,6 +24,7 @@ pub struct Store {
     pub(super) journals: Option<RefCell<Journals>>,
     /// The machine whose runs `last` means in a store of several machines: the fact `machine_id`; `None` for all machines.
     pub(super) machine_id: Option<String>,
+    pub(super) was_open_to_others: bool,
 }
 
 /// The pattern of descriptions of the machine with this id, as JSON.
@@ -60,7 +62,8 @@ impl Store {
     /// # Errors
     /// If the file is not an oscost store, or is of another version; it is not modified then.
     pub fn open(path: &Path) -> Result<Store, StoreError> {
-        Ok(Store::over(path, Box::new(Sqlite::for_writing(path)?)))
+        let (file, was_open_to_others) = Sqlite::for_writing(path)?;
+        Ok(Store { was_open_to_others, ..Store::over(path, Box::new(file)) })
     }
 
     /// Opens the store for reading, also while another process writes to it, and in a folder that is not writable.
@@ -73,7 +76,8 @@ impl Store {
 
     /// The store in an open database; `path` is what messages call it, such as a URL without its password.
     pub fn over(path: impl Into<PathBuf>, engine: Box<dyn Engine>) -> Store {
-        Store { path: path.into(), engine, journals: None, machine_id: None }
+        let path = path.into();
+        Store { path, engine, journals: None, machine_id: None, was_open_to_others: false }
     }
 
     /// This store, in which `last` means a run of the machine with this id, or of the one whose run came last if it has none here.
@@ -96,6 +100,11 @@ impl Store {
         let id =
             newest.and_then(|(_, machine)| Some(machine.get(MACHINE_ID)?.as_str()?.to_owned()));
         Ok(id.filter(|id| !id.is_empty() && id != "unknown"))
+    }
+
+    /// Whether other users could read the file as earlier builds made it, until it was opened just now.
+    pub fn was_open_to_others(&self) -> bool {
+        self.was_open_to_others
     }
 
     /// The path of the file, or what else messages call the store.
@@ -209,7 +218,12 @@ impl Journals {
             file.push(ending);
             removed(Path::new(&file))?;
         }
-        Ok(())
+        self.sync()
+    }
+
+    /// Makes durable which files there are: one that is back after a power cut would be sent, or its run be deleted, once more.
+    pub fn sync(&self) -> Result<(), StoreError> {
+        sync_entries(&self.folder).map_err(|error| StoreError::io(&self.folder, error))
     }
 }
 

@@ -1,12 +1,14 @@
 //! Compression of stored texts.
 
-use std::io::{self, Read, Write};
+use std::io::{self, BufReader, Read, Write};
 
 use flate2::read::{DeflateDecoder, ZlibDecoder};
 use flate2::write::{DeflateEncoder, ZlibEncoder};
 use flate2::{Compression, Crc};
 
 use super::rows::MAX_LINES_BYTES;
+use crate::document::CaseResult;
+use crate::shape::check_results;
 
 /// A preset dictionary of common output of rounds, the most common last, which saves a quarter. It must not change within a
 /// version of the store.
@@ -23,18 +25,41 @@ pub(super) fn pack(text: &str) -> Vec<u8> {
     if packed.len() < text.len() { packed } else { text.as_bytes().to_vec() }
 }
 
-/// Unpacks a text of `bytes` bytes, packed by [`pack`]. The length limits the memory that a damaged text can take.
-pub(super) fn unpack(mut packed: &[u8], bytes: u64) -> io::Result<String> {
-    let mut text = String::new();
-    match packed.len() as u64 == bytes {
-        true => packed.read_to_string(&mut text)?,
-        false => {
-            ZlibDecoder::new(packed).take(bytes.saturating_add(1)).read_to_string(&mut text)?
-        }
-    };
-    match text.len() as u64 == bytes {
-        true => Ok(text),
+/// Maximum length of the results of a run as text, in bytes: several times what a run of all points has.
+const MAX_RESULTS_BYTES: u64 = 256 << 20;
+/// Length of results that are read from memory.
+const KEPT_BYTES: u64 = 16 << 20;
+
+/// Unpacks results whose text has `bytes` bytes, packed by [`pack`]. Neither that length nor the text is believed: a store may be
+/// of anybody. Both passes over a long text unpack it, so that it is never in memory.
+pub(super) fn unpack_results(packed: &[u8], bytes: u64) -> io::Result<Vec<CaseResult>> {
+    if bytes > MAX_RESULTS_BYTES {
+        let most = MAX_RESULTS_BYTES >> 20;
+        return Err(io::Error::other(format!("{bytes} bytes, more than {most} MiB, the limit")));
+    }
+    let reader = || BufReader::new(reader(packed, bytes)).take(bytes + 1);
+    let of_length = |is_it: bool| match is_it {
+        true => Ok(()),
         false => Err(io::Error::other(format!("not of {bytes} bytes"))),
+    };
+    if bytes <= KEPT_BYTES {
+        let mut text = String::new();
+        reader().read_to_string(&mut text)?;
+        of_length(text.len() as u64 == bytes)?;
+        check_results(serde_json::Deserializer::from_str(&text))?;
+        return Ok(serde_json::from_str(&text)?);
+    }
+    let mut first = reader();
+    check_results(serde_json::Deserializer::from_reader(&mut first))?;
+    of_length(first.limit() == 1)?;
+    Ok(serde_json::from_reader(reader())?)
+}
+
+/// Reads a text of `bytes` bytes, which [`pack`] may have left as it is.
+fn reader(packed: &[u8], bytes: u64) -> Box<dyn Read + '_> {
+    match packed.len() as u64 == bytes {
+        true => Box::new(packed),
+        false => Box::new(ZlibDecoder::new(packed)),
     }
 }
 

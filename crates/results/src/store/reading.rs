@@ -3,9 +3,27 @@
 use serde::de::DeserializeOwned;
 
 use super::engine::{FromValue, Row, Value, values};
-use super::packing::{unpack, unpack_lines};
+use super::packing::{unpack_lines, unpack_results};
 use super::{RoundRow, RunSummary, Store, StoreError};
 use crate::document::{Document, MachineFacts, RunInfo, SCHEMA};
+
+/// Rounds with their texts. The view `rounds` of the tables is for users of SQL: in a store of unknown origin it may be anything.
+const ROUNDS: &str =
+    "(SELECT run, packed_rounds.seq AS seq, cases.text AS case_name, points.text AS params, kind,
+             outcomes.text AS outcome, started_ms, crc32, lines
+      FROM packed_rounds
+      JOIN texts AS cases ON cases.seq = packed_rounds.case_name
+      JOIN texts AS points ON points.seq = packed_rounds.params
+      JOIN texts AS outcomes ON outcomes.seq = packed_rounds.outcome) AS rounds";
+
+/// An id that no run has, in place of that of a run by this user.
+pub(super) const NO_RUN: &str = "";
+
+/// How long the outputs of a run's rounds may be in all, in bytes, beside [`UNPACKED_OF_PACKED`] times what they take in the store: some
+/// that failed may have printed much of the same.
+const UNPACKED_BYTES: usize = 128 << 20;
+/// Real output is compressed to an eighth.
+const UNPACKED_OF_PACKED: usize = 32;
 
 impl Store {
     /// All runs, in the order in which they came into the store.
@@ -63,30 +81,40 @@ impl Store {
         let machine = self.json(row, 6, "machine", id)?;
         let results = match self.column::<Option<Vec<u8>>>(row, 10)? {
             None => Vec::new(),
-            Some(packed) => unpack(&packed, self.count(row, 9)?)
-                .and_then(|body| Ok(serde_json::from_str(&body)?))
+            Some(packed) => unpack_results(&packed, self.count(row, 9)?)
                 .map_err(|error| self.damaged(format!("results of run {id}: {error}")))?,
         };
         Ok(Some(Document { schema: SCHEMA, run, machine, results }))
     }
 
-    /// The quiet ratios, `(alu, chase)`, of the latest runs of `key`, at most `count`.
+    /// The quiet ratios, `(alu, chase)`, of the latest runs of `key` by the writer of the run `id`, at most `count`. Of a run that the
+    /// store does not have, this user is the writer.
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub fn quiet_levels(&self, key: &str, count: u32) -> Result<Vec<(f64, f64)>, StoreError> {
-        let sql = "SELECT alu, chase FROM quiet_levels WHERE key = ?1 ORDER BY seq DESC LIMIT ?2";
-        let levels = self.engine.query(sql, &values![key, count])?;
+    pub fn quiet_levels(
+        &self,
+        key: &str,
+        id: &str,
+        count: u32,
+    ) -> Result<Vec<(f64, f64)>, StoreError> {
+        let of_writer = self.engine.is_of_writer("?2");
+        let sql = format!(
+            "SELECT alu, chase FROM quiet_levels WHERE key = ?1 AND {of_writer}
+             ORDER BY seq DESC LIMIT ?3"
+        );
+        let levels = self.engine.query(&sql, &values![key, id, count])?;
         levels.iter().map(|row| Ok((self.column(row, 0)?, self.column(row, 1)?))).collect()
     }
 
-    /// The core cycles of a multiplication on a CPU model, if stored.
+    /// The core cycles of a multiplication on a CPU model, if this user has stored them.
     ///
     /// # Errors
     /// If the store cannot be read.
     pub fn multiplication_cycles(&self, cpu: &str) -> Result<Option<u32>, StoreError> {
-        let sql = "SELECT cycles FROM multiplication_cycles WHERE cpu = ?1";
-        self.one_column(sql, &values![cpu])
+        let own = self.engine.is_of_writer("?2");
+        let sql = format!("SELECT cycles FROM multiplication_cycles WHERE cpu = ?1 AND {own}");
+        self.one_column(&sql, &values![cpu, NO_RUN])
     }
 
     /// The run's rounds in the order of their numbers.
@@ -107,20 +135,43 @@ impl Store {
         }
         let run = "SELECT seq FROM runs WHERE id = ?1";
         let run: i64 = self.one_column(run, &values![id])?.ok_or_else(|| self.unknown(id))?;
-        let sql = "SELECT seq, case_name, params, kind, outcome, started_ms, crc32, lines
-                   FROM rounds WHERE run = ?1 AND (NOT ?2 OR kind <> 'round') ORDER BY seq";
-        let rows = self.engine.query(sql, &values![run, only_counts])?;
-        rows.iter().map(|row| self.round(row, id)).collect()
+        let sql = format!(
+            "SELECT seq, case_name, params, kind, outcome, started_ms, crc32, lines
+             FROM {ROUNDS} WHERE run = ?1 AND (NOT ?2 OR kind <> 'round') ORDER BY seq"
+        );
+        let rows = self.engine.query(&sql, &values![run, only_counts])?;
+        let (mut rounds, mut unpacked, mut most) = (Vec::new(), 0, UNPACKED_BYTES);
+        for row in &rows {
+            let round = self.round(row, id)?;
+            unpacked += round.lines.len();
+            if let Some(Value::Blob(packed)) = row.0.get(7) {
+                most += UNPACKED_OF_PACKED * packed.len();
+            }
+            if unpacked > most {
+                let what = format!("the rounds of run {id} are longer than {} MiB", most >> 20);
+                return Err(self.damaged(what));
+            }
+            rounds.push(round);
+        }
+        Ok(rounds)
     }
 
-    /// The latest runs that were measured here, at most `count`, the newest first: id, and the machine's description.
+    /// The latest runs that were measured here by the writer of the run `id`, at most `count`, the newest first: id, and the
+    /// machine's description.
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub fn latest_machines(&self, count: u32) -> Result<Vec<(String, MachineFacts)>, StoreError> {
-        let sql = "SELECT id, machine FROM runs WHERE plan IS NOT NULL AND rounds > 0
-                   ORDER BY started_us DESC, seq DESC LIMIT ?1";
-        self.machines(sql, &values![count])
+    pub fn latest_machines(
+        &self,
+        id: &str,
+        count: u32,
+    ) -> Result<Vec<(String, MachineFacts)>, StoreError> {
+        let of_writer = self.engine.is_of_writer("?1");
+        let sql = format!(
+            "SELECT id, machine FROM runs WHERE plan IS NOT NULL AND rounds > 0 AND {of_writer}
+             ORDER BY started_us DESC, seq DESC LIMIT ?2"
+        );
+        self.machines(&sql, &values![id, count])
     }
 
     /// Those of [`Store::latest_machines`] with this value of a tag.
@@ -130,12 +181,16 @@ impl Store {
     pub fn latest_machines_with(
         &self,
         (key, value): (&str, &str),
+        id: &str,
         count: u32,
     ) -> Result<Vec<(String, MachineFacts)>, StoreError> {
-        let sql = "SELECT id, machine FROM runs JOIN tags ON tags.run = runs.seq
-                   WHERE key = ?1 AND value = ?2 AND plan IS NOT NULL AND rounds > 0
-                   ORDER BY started_us DESC, seq DESC LIMIT ?3";
-        self.machines(sql, &values![key, value, count])
+        let of_writer = self.engine.is_of_writer("?3");
+        let sql = format!(
+            "SELECT id, machine FROM runs JOIN tags ON tags.run = runs.seq
+             WHERE key = ?1 AND value = ?2 AND plan IS NOT NULL AND rounds > 0 AND {of_writer}
+             ORDER BY started_us DESC, seq DESC LIMIT ?4"
+        );
+        self.machines(&sql, &values![key, value, id, count])
     }
 
     pub(super) fn machines(
@@ -153,9 +208,11 @@ impl Store {
 
     /// A round of a run that is here.
     pub(super) fn one_round(&self, id: &str, seq: i64) -> Result<RoundRow, StoreError> {
-        let sql = "SELECT rounds.seq, case_name, params, kind, outcome, started_ms, crc32, lines
-                   FROM rounds JOIN runs ON runs.seq = run WHERE id = ?1 AND rounds.seq = ?2";
-        let rows = self.engine.query(sql, &values![id, seq])?;
+        let sql = format!(
+            "SELECT rounds.seq, case_name, params, kind, outcome, started_ms, crc32, lines
+             FROM {ROUNDS} JOIN runs ON runs.seq = run WHERE id = ?1 AND rounds.seq = ?2"
+        );
+        let rows = self.engine.query(&sql, &values![id, seq])?;
         let row =
             rows.first().ok_or_else(|| self.damaged(format!("no round {seq} of run {id}")))?;
         self.round(row, id)

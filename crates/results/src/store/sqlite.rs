@@ -17,8 +17,10 @@ pub(super) struct Sqlite {
 }
 
 impl Sqlite {
-    pub fn for_writing(path: &Path) -> Result<Self, StoreError> {
-        Ok(Self::new(path, open::for_writing(path)?))
+    /// Also says whether other users could read the file until now.
+    pub fn for_writing(path: &Path) -> Result<(Self, bool), StoreError> {
+        let (connection, was_open) = open::for_writing(path)?;
+        Ok((Self::new(path, connection), was_open))
     }
 
     pub fn for_reading(path: &Path) -> Result<Self, StoreError> {
@@ -56,6 +58,10 @@ impl Engine for Sqlite {
         let mut statement = self.connection.prepare_cached(sql).map_err(self.failed())?;
         let changed = statement.execute(params_from_iter(values)).map_err(self.failed())?;
         Ok(changed as u64)
+    }
+
+    fn set_durable(&self, is_durable: bool) -> Result<(), StoreError> {
+        open::set_durable(&self.connection, is_durable).map_err(self.failed())
     }
 
     fn begin(&self) -> Result<(), StoreError> {

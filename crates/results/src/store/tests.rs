@@ -1,10 +1,11 @@
 mod figures;
+mod foreign;
 mod versions;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Read;
-use std::path::PathBuf;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 

@@ -28,9 +28,12 @@ impl Store {
         let old =
             "SELECT seq FROM runs WHERE started_us < ?1 AND finished IS NOT NULL AND rounds > 0";
         let sql = format!("SELECT count(DISTINCT run) FROM packed_rounds WHERE run IN ({old})");
-        let runs: i64 = self.one_column(&sql, &values![before_us])?.unwrap_or_default();
-        let sql = format!("DELETE FROM packed_rounds WHERE run IN ({old})");
-        self.engine.execute(&sql, &values![before_us])?;
+        let count = || self.one_column::<i64>(&sql, &values![before_us]);
+        let with_rounds = count()?.unwrap_or_default();
+        let delete = format!("DELETE FROM packed_rounds WHERE run IN ({old})");
+        self.engine.execute(&delete, &values![before_us])?;
+        // Those of other users of a shared store are still there.
+        let runs = with_rounds - count()?.unwrap_or_default();
         writing.commit()?;
         if runs > 0 {
             self.engine.compact()?;
@@ -38,14 +41,17 @@ impl Store {
         Ok(Thinned { runs: runs as usize, before, after: self.engine.size()? })
     }
 
-    /// Accepts an event of a history.
+    /// Accepts an event of a history. Its id begins with that of a run and a slash.
     ///
     /// # Errors
-    /// If the store cannot be written.
+    /// [`StoreError::OthersRun`], [`StoreError::UnknownRun`]: who may change the run accepts its events.
     pub fn accept_event(&mut self, id: &str, why: &str, accepted: &str) -> Result<(), StoreError> {
         let sql = "INSERT INTO accepted_events (id, why, accepted) VALUES (?1, ?2, ?3)
                    ON CONFLICT (id) DO UPDATE SET why = excluded.why, accepted = excluded.accepted";
-        self.engine.execute(sql, &values![id, why, accepted]).map(drop)
+        let writing = self.write()?;
+        self.run_to_change(id.split_once('/').map_or(id, |(run, _)| run))?;
+        self.engine.execute(sql, &values![id, why, accepted])?;
+        writing.commit()
     }
 
     /// The reasons for which events were accepted, by id.

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::engine::{LIST_AT_MOST, Value as Given, json, listed, values};
 use super::opened::Journal;
 use super::packing::{pack, pack_lines};
+use super::reading::NO_RUN;
 use super::{Imported, MAX_LINES_BYTES, RoundRow, Store, StoreError};
 use crate::check::{check_identities, check_machine, check_run_facts, parse_time};
 use crate::document::{CaseResult, Document, Interval, RunInfo, SCHEMA, machine_line};
@@ -75,7 +76,7 @@ impl Store {
         Ok(true)
     }
 
-    /// Stores one worker process. A kill of this process after the return does not lose it.
+    /// Stores one worker process. A kill of this process after the return does not lose it; a power cut may, until the run ends.
     ///
     /// # Errors
     /// [`StoreError::UnknownRun`], [`StoreError::RoundExists`]; [`StoreError::Unsound`] for lines longer than
@@ -85,6 +86,14 @@ impl Store {
         if self.add_to_journal(id, round)?.is_some() {
             return Ok(());
         }
+        // A device that is made to write between two rounds would disturb the next one.
+        self.engine.set_durable(false)?;
+        let added = self.add_here(id, round);
+        self.engine.set_durable(true)?;
+        added
+    }
+
+    fn add_here(&self, id: &str, round: &RoundRow) -> Result<(), StoreError> {
         let writing = self.write()?;
         let run = self.run_to_change(id)?;
         match self.insert_rounds(run, std::slice::from_ref(round))? {
@@ -295,10 +304,11 @@ impl Store {
     }
 
     fn replace_multiplication_cycles(&self, cpu: &str, cycles: u32) -> Result<(), StoreError> {
-        // Where several users share a store, none of them replaces what another one has found.
+        // Where several users share a store, each has what it has found itself.
         let writing = self.write()?;
-        let sql = "DELETE FROM multiplication_cycles WHERE cpu = ?1";
-        self.engine.execute(sql, &values![cpu])?;
+        let own = self.engine.is_of_writer("?2");
+        let sql = format!("DELETE FROM multiplication_cycles WHERE cpu = ?1 AND {own}");
+        self.engine.execute(&sql, &values![cpu, NO_RUN])?;
         let sql = "INSERT INTO multiplication_cycles (cpu, cycles) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
         self.engine.execute(sql, &values![cpu, cycles])?;
         writing.commit()

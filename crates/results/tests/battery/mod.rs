@@ -111,8 +111,8 @@ fn a_run_is_kept_as_it_arrives(mut store: Store) {
     assert_eq!((listed[0].rounds, listed[0].results), (4, 1));
     assert_eq!(listed[0].machine, "Linux 6.1.0 x86_64, A CPU, 2 CPUs");
     assert_eq!(store.finished_runs().expect("runs").len(), 1);
-    assert_eq!(store.latest_machines(5).expect("machines"), [("a".to_owned(), machine())]);
-    assert_eq!(store.latest_machines_with(("node", "n1"), 5).expect("machines"), []);
+    assert_eq!(store.latest_machines("a", 5).expect("machines"), [("a".to_owned(), machine())]);
+    assert_eq!(store.latest_machines_with(("node", "n1"), "a", 5).expect("machines"), []);
     store.delete_run("a").expect("deleted");
     assert_eq!(store.runs().expect("runs"), []);
     let gone = store.rounds("a").expect_err("deleted");
@@ -265,9 +265,9 @@ fn runs_with_a_tag_are_found(mut store: Store) {
     assert_eq!(found, [("1".to_owned(), "a".to_owned()), ("1".to_owned(), "b".to_owned())]);
     assert_eq!(store.tagged("noi").expect("read"), []);
     (0..3).for_each(|at| store.add_round(["a", "b", "c"][at], &round(0)).expect("stored"));
-    let measured = store.latest_machines_with(("noise", "1"), 5).expect("read");
+    let measured = store.latest_machines_with(("noise", "1"), "a", 5).expect("read");
     assert_eq!(measured, [("b".to_owned(), machine()), ("a".to_owned(), machine())]);
-    assert_eq!(store.latest_machines_with(("noise", "1"), 1).expect("read"), measured[..1]);
+    assert_eq!(store.latest_machines_with(("noise", "1"), "a", 1).expect("read"), measured[..1]);
 }
 
 fn figures_are_those_of_documents(mut store: Store) {
@@ -318,8 +318,8 @@ fn levels_and_cycles_are_kept(mut store: Store) {
     for (key, alu) in [("a", 0.7), ("b", 0.9), ("a", 0.8), ("a", 0.75)] {
         store.add_quiet_level(key, alu, 1.0).expect("kept");
     }
-    assert_eq!(store.quiet_levels("a", 2).expect("read"), [(0.75, 1.0), (0.8, 1.0)]);
-    assert_eq!(store.quiet_levels("c", 2).expect("read"), []);
+    assert_eq!(store.quiet_levels("a", "run", 2).expect("read"), [(0.75, 1.0), (0.8, 1.0)]);
+    assert_eq!(store.quiet_levels("c", "run", 2).expect("read"), []);
     assert_eq!(store.multiplication_cycles("a").expect("read"), None);
     store.put_multiplication_cycles("a", 4).expect("kept");
     store.put_multiplication_cycles("a", 3).expect("kept");
@@ -328,6 +328,9 @@ fn levels_and_cycles_are_kept(mut store: Store) {
 
 fn accepted_events_are_kept(mut store: Store) {
     assert_eq!(store.accepted_events().expect("none"), BTreeMap::new());
+    let error = store.accept_event("a/lock/futex/worse", "early", NIGHT).expect_err("no run");
+    assert!(matches!(error, StoreError::UnknownRun { .. }), "{error}");
+    begin(&mut store, "a", NIGHT);
     for why in ["known", "a new kernel"] {
         store.accept_event("a/lock/futex/worse", why, NIGHT).expect("accepted");
     }

@@ -133,10 +133,14 @@ fn probe_pinning() -> Result<(), CaseError> {
 }
 
 fn probe_files() -> Result<(), CaseError> {
-    let path = platform::cleanup::temp_path();
-    let written = std::fs::write(&path, "oscost").and_then(|()| std::fs::read(&path));
-    let removed = std::fs::remove_file(&path);
-    let read = written.map_err(|e| CaseError::from_io(&path.display().to_string(), &e))?;
+    let failed = |e| CaseError::from_io("a temporary file", &e);
+    let recorded = platform::cleanup::Recorded::file().map_err(failed)?;
+    let path = recorded.path();
+    let created = std::fs::File::create_new(path);
+    let written = created.and_then(|mut file| file.write_all(b"oscost"));
+    let read = written.and_then(|()| std::fs::read(path));
+    let removed = std::fs::remove_file(path);
+    let read = read.map_err(|e| CaseError::from_io(&path.display().to_string(), &e))?;
     removed.map_err(|e| CaseError::from_io("removing a file", &e))?;
     let same = read == b"oscost";
     same.then_some(()).ok_or_else(|| CaseError::Failed("a file has other contents".to_owned()))

@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 
 use measure::RoundOrder;
 use platform::CaseError;
+use platform::incoming::Next;
 
 use super::host::{Started, Timeouts};
-use super::reader::{Incoming, Wire};
+use super::reader::Wire;
 use crate::launch::{GRACE, LAST_CHANCE, OUTPUT_AT_MOST, Phases, Report};
 use crate::wire::{ExamineOrder, Hello, Machine, Message, NumberedRound, Order};
 
@@ -230,14 +231,12 @@ impl Link {
         let mut stopping = false;
         loop {
             match self.wire.next(LOOK_EVERY.min(until.saturating_duration_since(Instant::now()))) {
-                Incoming::Frame(0, first)
-                    if self.first_at_us.is_some_and(|at| at != first.at_us) =>
-                {
+                Next::Found((0, first)) if self.first_at_us.is_some_and(|at| at != first.at_us) => {
                     return Err(self.lost("its agent has started again", false));
                 }
                 // The frame is a repetition.
-                Incoming::Frame(number, _) if number < self.next_frame => {}
-                Incoming::Frame(number, stamped) => {
+                Next::Found((number, _)) if number < self.next_frame => {}
+                Next::Found((number, stamped)) => {
                     self.first_at_us.get_or_insert(stamped.at_us);
                     let gap = number > self.next_frame;
                     self.next_frame = number + 1;
@@ -245,8 +244,8 @@ impl Link {
                     let message = stamped.message;
                     return Ok(Received { message, agent, here: Instant::now(), gap });
                 }
-                Incoming::End => return Err(self.lost("its agent has ended", false)),
-                Incoming::Nothing => {}
+                Next::End | Next::TooMuch => return Err(self.lost("its agent has ended", false)),
+                Next::Nothing => {}
             }
             if !stopping && stop.load(Ordering::Relaxed) {
                 stopping = true;
@@ -285,7 +284,7 @@ impl Link {
         let until = Instant::now() + LAST_CHANCE;
         loop {
             match self.wire.next(until.saturating_duration_since(Instant::now())) {
-                Incoming::Frame(_, stamped) if stamped.message != Message::Bye => {}
+                Next::Found((_, stamped)) if stamped.message != Message::Bye => {}
                 _ => break,
             }
         }

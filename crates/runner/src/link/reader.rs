@@ -1,10 +1,11 @@
 //! Reads an agent's output continuously and writes its orders, each in a thread, so that neither blocks the coordinator.
 
-use std::io::{ErrorKind, Read, Write};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
+use std::io::{Read, Write};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+
+use platform::incoming::{Incoming, Next};
 
 use crate::wire::{Deframer, Stamped};
 
@@ -13,28 +14,10 @@ const FRAMES_AT_MOST: usize = 256;
 
 /// An agent's input and output.
 pub(crate) struct Wire {
-    frames: Receiver<(u64, Stamped)>,
+    frames: Incoming<(u64, Stamped)>,
     orders: Sender<String>,
-    seen: Arc<OutputState>,
-}
-
-/// The state of an agent's output besides its frames.
-#[derive(Default)]
-struct OutputState {
-    /// Number of all bytes so far.
-    bytes: AtomicU64,
     /// The last line of other text.
-    noise: Mutex<String>,
-}
-
-/// A result of reading.
-pub(crate) enum Incoming {
-    /// A frame, with its number.
-    Frame(u64, Box<Stamped>),
-    /// No frame within the time.
-    Nothing,
-    /// The end of the output.
-    End,
+    noise: Arc<Mutex<String>>,
 }
 
 impl Wire {
@@ -46,19 +29,26 @@ impl Wire {
         mut input: Box<dyn Write + Send>,
         output: Box<dyn Read + Send>,
     ) -> std::io::Result<Self> {
-        let (framed, frames) = sync_channel(FRAMES_AT_MOST);
+        let noise = Arc::new(Mutex::new(String::new()));
+        let (mut deframer, kept) = (Deframer::default(), Arc::clone(&noise));
+        // A console that a kernel floods for hours is no reason to lose its agent, so that the number of bytes has no limit.
+        let frames = Incoming::read(output, u64::MAX, FRAMES_AT_MOST, move |part, found| {
+            let frames = deframer.push(part);
+            let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+            if *kept != deframer.noise() {
+                deframer.noise().clone_into(&mut kept);
+            }
+            drop(kept);
+            frames.into_iter().all(|frame| found.put(frame))
+        })?;
         let (orders, ordered) = channel::<String>();
-        let seen = Arc::new(OutputState::default());
-        let kept = Arc::clone(&seen);
-        let thread = || std::thread::Builder::new().name("agent".to_owned());
-        thread().spawn(move || read_all(output, &framed, &kept))?;
-        thread().spawn(move || {
+        std::thread::Builder::new().name("agent".to_owned()).spawn(move || {
             while let Ok(order) = ordered.recv() {
                 // An agent that does not read is noticed by its silence.
                 let _ = input.write_all(order.as_bytes()).and_then(|()| input.flush());
             }
         })?;
-        Ok(Self { frames, orders, seen })
+        Ok(Self { frames, orders, noise })
     }
 
     /// Writes a line to the agent.
@@ -67,46 +57,18 @@ impl Wire {
         let _ = self.orders.send(line + "\n");
     }
 
-    /// Waits for the next frame, for at most `time`.
-    pub(crate) fn next(&self, time: Duration) -> Incoming {
-        match self.frames.recv_timeout(time) {
-            Ok((number, stamped)) => Incoming::Frame(number, Box::new(stamped)),
-            Err(RecvTimeoutError::Timeout) => Incoming::Nothing,
-            Err(RecvTimeoutError::Disconnected) => Incoming::End,
-        }
+    /// Waits for the next frame, with its number, for at most `time`.
+    pub(crate) fn next(&self, time: Duration) -> Next<(u64, Stamped)> {
+        self.frames.next(time)
     }
 
     /// The last line of other text in the agent's output; empty if there was none.
     pub(crate) fn noise(&self) -> String {
-        self.seen.noise.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.noise.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Number of bytes read so far, of frames and other text.
     pub(crate) fn bytes(&self) -> u64 {
-        self.seen.bytes.load(Ordering::Relaxed)
-    }
-}
-
-fn read_all(mut output: impl Read, framed: &SyncSender<(u64, Stamped)>, seen: &OutputState) {
-    let mut deframer = Deframer::default();
-    let mut part = vec![0; 64 << 10];
-    loop {
-        let count = match output.read(&mut part) {
-            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            Ok(0) | Err(_) => return,
-            Ok(count) => count,
-        };
-        seen.bytes.fetch_add(count as u64, Ordering::Relaxed);
-        let found = deframer.push(&part[..count]);
-        let mut kept = seen.noise.lock().unwrap_or_else(PoisonError::into_inner);
-        if *kept != deframer.noise() {
-            deframer.noise().clone_into(&mut kept);
-        }
-        drop(kept);
-        for frame in found {
-            if framed.send(frame).is_err() {
-                return;
-            }
-        }
+        self.frames.bytes()
     }
 }

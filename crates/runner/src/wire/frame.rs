@@ -7,6 +7,7 @@
 use std::io::Write;
 
 use memchr::{memchr, memmem};
+use platform::incoming::LineSplitter;
 
 use super::message::Stamped;
 
@@ -64,25 +65,30 @@ fn checksum(number: u64, json: &[u8]) -> u32 {
 }
 
 /// Finds the frames in an agent's output.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Deframer {
-    line: Vec<u8>,
-    /// Whether the current line is too long, so that its rest is skipped.
-    skips: bool,
+    lines: LineSplitter,
     /// The last line that was no frame.
     noise: String,
 }
 
+impl Default for Deframer {
+    fn default() -> Self {
+        Self { lines: LineSplitter::new(LINE_AT_MOST), noise: String::new() }
+    }
+}
+
 impl Deframer {
     /// Takes the next bytes; returns the frames that end in these bytes, with their numbers.
-    pub(crate) fn push(&mut self, mut bytes: &[u8]) -> Vec<(u64, Stamped)> {
-        let mut found = Vec::new();
-        while let Some(end) = memchr(b'\n', bytes) {
-            self.extend(&bytes[..end]);
-            self.end_line(&mut found);
-            bytes = &bytes[end + 1..];
-        }
-        self.extend(bytes);
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> Vec<(u64, Stamped)> {
+        let (mut found, noise) = (Vec::new(), &mut self.noise);
+        self.lines.push(bytes, |line| {
+            let before = found.len();
+            frames_in(line, &mut found);
+            if found.len() == before {
+                keep_text(line, noise);
+            }
+        });
         found
     }
 
@@ -90,39 +96,28 @@ impl Deframer {
     pub(crate) fn noise(&self) -> &str {
         &self.noise
     }
+}
 
-    fn extend(&mut self, bytes: &[u8]) {
-        if self.line.len() + bytes.len() > LINE_AT_MOST {
-            self.skips = true;
-            self.line.clear();
-        }
-        if !self.skips {
-            self.line.extend_from_slice(bytes);
-        }
+/// Keeps the beginning of a line without a frame, if it has any text.
+fn keep_text(line: &[u8], noise: &mut String) {
+    let text = String::from_utf8_lossy(&line[..line.len().min(NOISE_AT_MOST)]);
+    let plain: String = text.chars().filter(|c| !c.is_control()).collect();
+    if !plain.trim().is_empty() {
+        plain.trim().clone_into(noise);
     }
+}
 
-    fn end_line(&mut self, found: &mut Vec<(u64, Stamped)>) {
-        self.skips = false;
-        let before = found.len();
-        let mut rest = &self.line[..];
-        while let Some(at) = memmem::find(rest, MARKER) {
-            let frame = &rest[at + MARKER.len()..];
-            rest = match parse(frame) {
-                Some((number, message, length)) => {
-                    found.push((number, message));
-                    &frame[length..]
-                }
-                None => frame,
-            };
-        }
-        if found.len() == before {
-            let text = String::from_utf8_lossy(&self.line[..self.line.len().min(NOISE_AT_MOST)]);
-            let plain: String = text.chars().filter(|c| !c.is_control()).collect();
-            if !plain.trim().is_empty() {
-                plain.trim().clone_into(&mut self.noise);
+fn frames_in(line: &[u8], found: &mut Vec<(u64, Stamped)>) {
+    let mut rest = line;
+    while let Some(at) = memmem::find(rest, MARKER) {
+        let frame = &rest[at + MARKER.len()..];
+        rest = match parse(frame) {
+            Some((number, message, length)) => {
+                found.push((number, message));
+                &frame[length..]
             }
-        }
-        self.line.clear();
+            None => frame,
+        };
     }
 }
 
@@ -196,10 +191,10 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_costs_no_memory_and_text_between_is_kept_for_messages() {
+    fn text_between_frames_is_kept_for_messages() {
         let mut deframer = Deframer::default();
         (0..1_000).for_each(|_| assert!(deframer.push(&[b'x'; 4096]).is_empty()));
-        assert!(deframer.line.len() <= LINE_AT_MOST);
+        assert!(deframer.lines.rest().len() <= LINE_AT_MOST);
         deframer.push(b"\nKernel panic - not syncing\r\n\n");
         assert_eq!(deframer.noise(), "Kernel panic - not syncing");
         assert_eq!(deframer.push(&framed(1)).len(), 1);

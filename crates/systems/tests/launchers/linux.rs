@@ -12,7 +12,6 @@ use std::time::{Duration, Instant, SystemTime};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use platform::process::control_group::ControlGroup;
-use platform::process::hosted;
 use systems::{Running, System, SystemError, SystemsFile};
 
 use crate::docker;
@@ -162,7 +161,12 @@ fn description(name: &str, linkage: Linkage, directory: &Path) -> Result<String,
         }
         launcher => format!("launcher = '{launcher}'\nbinary = '{agent}'\n"),
     };
-    Ok(format!("[{name}]\n{text}"))
+    Ok(format!("[{}]\n{text}", in_file(name)))
+}
+
+/// The name of a system in its file, where `native` cannot be given.
+fn in_file(name: &str) -> &str {
+    if name == "native" { "here" } else { name }
 }
 
 /// The system and its file of systems, if this machine can start it.
@@ -180,7 +184,7 @@ fn system(
     };
     let path = directory.join("systems.toml");
     std::fs::write(&path, text)?;
-    let system = System::parse(name, &SystemsFile::read(&path)?)?;
+    let system = System::parse(in_file(name), &SystemsFile::read(&path)?)?;
     match system.check() {
         Err(SystemError::Missing { .. })
             if name == "gvisor" && std::env::var_os("OSCOST_TEST_NO_RUNSC").is_some() =>
@@ -229,6 +233,18 @@ fn await_line(
     Err(format!("no line {text:?}; its last error is {:?}", running.last_words()).into())
 }
 
+/// Pids of processes with `text` in their command line or environment.
+fn mentioning(text: &str) -> Vec<String> {
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let has = |pid: &String| {
+        let read = ["cmdline", "environ"].map(|file| std::fs::read(format!("/proc/{pid}/{file}")));
+        let bytes = read.into_iter().flatten().flatten().collect::<Vec<u8>>();
+        bytes.windows(text.len()).any(|window| window == text.as_bytes())
+    };
+    pids.filter(|pid| pid.parse::<u32>().is_ok()).filter(has).collect()
+}
+
 /// State directories, processes and mounts of systems that `pid` started.
 fn left(pid: u32) -> BTreeMap<&'static str, Vec<String>> {
     let name = format!("oscost-system-{pid}-");
@@ -242,7 +258,7 @@ fn left(pid: u32) -> BTreeMap<&'static str, Vec<String>> {
     let with_name = |lines: &str| {
         lines.lines().filter(|line| line.contains(&name)).map(str::to_owned).collect::<Vec<_>>()
     };
-    let processes = hosted::mentioning(&name).iter().map(u32::to_string).collect();
+    let processes = mentioning(&name);
     let groups = ControlGroup::path_of("x").ok().and_then(|path| {
         let entries = std::fs::read_dir(path.parent()?).ok()?.flatten();
         Some(entries.map(|entry| entry.path().display().to_string()).collect::<Vec<_>>().join("\n"))

@@ -45,7 +45,8 @@ impl Channel {
     /// without TLS `close_notify`, since SMTP marks the end of replies and messages itself.
     ///
     /// # Errors
-    /// `WouldBlock` if nothing has arrived and the socket is non-blocking: wait for [`Channel::interest`]. `InvalidData`,
+    /// `WouldBlock` if nothing has arrived and the socket is non-blocking, or if only TLS itself has received for long: wait for
+    /// [`Channel::interest`]. `InvalidData`,
     /// with the reason, if the peer violates TLS or is not trusted. Else errors of recv(2).
     pub fn receive(&mut self, room: &mut [u8]) -> io::Result<usize> {
         match &mut self.tls {
@@ -142,9 +143,13 @@ impl Channel {
     }
 }
 
+/// Maximum number of reads without any data for the caller. A peer may send a record a byte at a time, or messages of TLS without
+/// end: the caller must get to see its deadline, and an event loop its other connections.
+const READS_AT_MOST: usize = 32;
+
 impl Tls {
     fn receive(&mut self, socket: &TcpStream, room: &mut [u8]) -> io::Result<usize> {
-        loop {
+        for _ in 0..READS_AT_MOST {
             match self.connection.reader().read(room) {
                 Ok(bytes) => {
                     self.received = self.received.saturating_sub(bytes);
@@ -159,6 +164,7 @@ impl Tls {
             }
             self.read_records(socket)?;
         }
+        Err(ErrorKind::WouldBlock.into())
     }
 
     fn send(&mut self, socket: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
@@ -176,10 +182,15 @@ impl Tls {
     }
 
     fn handshake(&mut self, socket: &TcpStream) -> io::Result<()> {
+        let mut reads = 0;
         while self.connection.is_handshaking() {
             if self.ended {
                 return Err(ended_early());
             }
+            if reads == READS_AT_MOST {
+                return Err(ErrorKind::WouldBlock.into());
+            }
+            reads += 1;
             self.read_records(socket)?;
         }
         Ok(())
@@ -282,6 +293,25 @@ mod tests {
             socket.set_write_timeout(Some(PATIENCE)).unwrap();
         }
         (Channel::new(client), Channel::new(server))
+    }
+
+    /// A record that arrives a byte at a time keeps neither a caller with a deadline nor an event loop.
+    #[test]
+    fn a_peer_that_drips_does_not_keep_the_caller() {
+        let (mut client, server) = pair();
+        client.start_tls(client_trusting(None, "localhost"));
+        server.socket().set_nodelay(true).unwrap();
+        let dripping = std::thread::spawn(move || {
+            let _ = send(server.socket(), b"\x16\x03\x03\x40\x00");
+            while send(server.socket(), &[0]).is_ok() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        });
+        assert_eq!(client.handshake().unwrap_err().kind(), ErrorKind::WouldBlock);
+        let received = client.receive(&mut [0; 9]);
+        assert_eq!(received.unwrap_err().kind(), ErrorKind::WouldBlock);
+        drop(client);
+        dripping.join().unwrap();
     }
 
     fn client_trusting(identity: Option<&Identity>, name: &'static str) -> ClientConnection {

@@ -35,7 +35,7 @@ impl Post {
             return Err(CaseError::Unsupported(why));
         }
         let cannot = |e| CaseError::from_io("writing the list", &e);
-        let directory = Directory::new_in(&std::env::temp_dir()).map_err(cannot)?;
+        let directory = Directory::new().map_err(cannot)?;
         let list = directory.path().join(Directory::file(false, 0));
         write(&list, recipients, domains).map_err(cannot)?;
         Ok(Self { directory, list, domains })

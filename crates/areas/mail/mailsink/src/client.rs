@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use platform::socket::readiness::Interest;
 use rustls::{ServerConfig, ServerConnection};
 
-use crate::session::{Next, Outcome, ServerSession};
+use crate::session::{Input, Next, Outcome, ServerSession};
 use crate::state::SinkState;
 use channel::Channel;
 
@@ -22,6 +22,8 @@ const ENDLESS_EVERY: Duration = Duration::from_millis(10);
 const ENDLESS_LINES: usize = 16;
 /// Number of reads per second with a limited read rate.
 const SLOW_READS: u64 = 10;
+/// Number of bytes of a message for which a client has the timeout, as for a whole command (RFC 5321, section 4.5.3.2).
+const BLOCK: usize = 1_024;
 
 /// State that all clients share; the event loop passes it to one after the other.
 pub struct Shared {
@@ -63,6 +65,8 @@ pub struct Client {
     pending: Vec<u8>,
     /// The time at which the client times out.
     deadline: Instant,
+    /// Number of bytes received since the deadline was moved, in a message.
+    in_block: usize,
     /// The time at which [`Client::wake`] must be called; the event loop takes it.
     pub alarm: Option<Instant>,
     /// The readiness for which the socket is watched.
@@ -109,6 +113,7 @@ impl Client {
             unsent: Vec::new(),
             pending: Vec::new(),
             deadline: shared.until,
+            in_block: 0,
             alarm: None,
             watched: Interest::Nothing,
             number,
@@ -120,10 +125,11 @@ impl Client {
         self.channel.socket()
     }
 
-    /// The time at which the client times out. It moves while the sink delays a reply or its reading.
+    /// The time at which the client times out. It moves while the sink delays a reply, but not while the client does not take
+    /// what was sent.
     pub fn deadline(&self, shared: &Shared) -> Instant {
         match self.mode {
-            Mode::Paced(_) | Mode::Throttled => shared.until,
+            Mode::Paced(_) if self.unsent.is_empty() => shared.until,
             _ => self.deadline,
         }
     }
@@ -244,13 +250,15 @@ impl Client {
     fn send_rest(&mut self, shared: &Shared) -> io::Result<bool> {
         while !self.unsent.is_empty() {
             match self.channel.send(&self.unsent) {
-                Ok(bytes) if bytes == self.unsent.len() => self.unsent = Vec::new(),
+                Ok(bytes) if bytes == self.unsent.len() => {
+                    self.unsent = Vec::new();
+                    self.deadline = shared.until;
+                }
                 Ok(bytes) => drop(self.unsent.drain(..bytes)),
                 Err(e) if e.kind() == ErrorKind::Interrupted => continue,
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(false),
                 Err(e) => return Err(e),
             }
-            self.deadline = shared.until;
         }
         match self.channel.flush() {
             Err(e) if e.kind() == ErrorKind::WouldBlock => Ok(self.channel.is_handshaking()),
@@ -267,9 +275,13 @@ impl Client {
         let result = match taken {
             Ok(0) => Err(self.ended(shared)),
             Ok(bytes) => {
-                self.deadline = shared.until;
+                let commands = shared.sink.counters.commands.get();
                 match self.handle(&buffer[..bytes], shared) {
-                    Ok(()) => Ok(self.throttle(bytes, shared)),
+                    Ok(()) => {
+                        self.in_block += bytes;
+                        self.move_deadline(commands, shared);
+                        Ok(self.throttle(bytes, shared))
+                    }
                     Err(_) => Err(Close),
                 }
             }
@@ -287,6 +299,19 @@ impl Client {
         }
     }
 
+    /// Gives the client time for its next command, or for the next block of a message: none for a few bytes of either, which it
+    /// could send for ever. There were `commands` commands before.
+    fn move_deadline(&mut self, commands: u64, shared: &Shared) {
+        let is_due = match self.session.input() {
+            Input::Whole => true,
+            Input::Message if self.in_block >= BLOCK => true,
+            Input::Message | Input::PartOfLine => shared.sink.counters.commands.get() > commands,
+        };
+        if is_due {
+            (self.deadline, self.in_block) = (shared.until, 0);
+        }
+    }
+
     /// Pauses after `bytes` bytes for the time that reading them takes at a limited read rate.
     fn throttle(&mut self, bytes: usize, shared: &Shared) -> bool {
         if let Some(rate) = shared.read_rate
@@ -294,6 +319,7 @@ impl Client {
         {
             self.mode = Mode::Throttled;
             let pause = Duration::from_secs_f64(bytes as f64 / rate.max(1) as f64);
+            self.deadline += pause;
             self.alarm = Some(shared.sink.now + pause);
         }
         self.channel.has_received()
@@ -302,12 +328,7 @@ impl Client {
     fn discard(&mut self, shared: &mut Shared) -> Result<bool, Verdict> {
         match self.channel.receive(&mut shared.buffer) {
             Ok(0) => Err(Close),
-            Ok(_) => {
-                if matches!(self.mode, Mode::Stalled) {
-                    self.deadline = shared.until;
-                }
-                Ok(self.channel.has_received())
-            }
+            Ok(_) => Ok(self.channel.has_received()),
             Err(e) => self.not_received(&e, shared),
         }
     }
@@ -419,5 +440,33 @@ impl Client {
         self.mode = Mode::Reading;
         shared.sink.counters.tls.add(1);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+    use crate::counts::Counters;
+    use crate::options::SinkOptions;
+    use crate::record::Recorder;
+
+    #[test]
+    fn an_endless_reply_that_is_not_read_gives_no_more_time() {
+        let counters = Arc::new(Counters::default());
+        let sink = SinkState::new(&SinkOptions::default(), Recorder::default(), counters);
+        let mut shared = Shared::new(sink, None, None);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let mut client = Client::new(socket, 1, &shared);
+        let began = shared.until;
+        let (reply, next) = (b"250-\r\n".to_vec(), Next::More);
+        client.mode =
+            Mode::Paced(Box::new(Paced { reply, sent: 0, every: None, endless: true, next }));
+        shared.until += Duration::from_secs(1);
+        assert_eq!(client.deadline(&shared), shared.until);
+        client.unsent = b"250-\r\n".to_vec();
+        assert_eq!(client.deadline(&shared), began);
     }
 }

@@ -16,8 +16,10 @@ use crate::latency::Latency;
 pub struct SinkOptions {
     /// The addresses to listen at; at least one.
     pub listen: Vec<SocketAddr>,
-    /// Time that the sink waits for a client.
+    /// Time for a client's whole command, for each block of a message, and to receive a reply.
     pub timeout: Duration,
+    /// Time limit for messages in progress after a stop.
+    pub drain: Duration,
     /// Maximum size of a message, in bytes.
     pub size: u64,
     /// Extensions that are not offered.
@@ -56,6 +58,7 @@ impl Default for SinkOptions {
         Self {
             listen: Vec::new(),
             timeout: Duration::from_secs(300),
+            drain: Duration::from_millis(500),
             size: 50 * 1024 * 1024,
             without: Vec::new(),
             helo_only: false,

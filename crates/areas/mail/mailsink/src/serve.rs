@@ -18,9 +18,6 @@ use crate::record::Recorder;
 use crate::state::SinkState;
 use crate::stop::Stop;
 
-/// Time limit for messages in progress after a stop.
-const DRAIN_WITHIN: Duration = Duration::from_secs(10);
-
 /// A listening sink.
 pub struct Sink {
     listeners: Vec<TcpListener>,
@@ -28,6 +25,7 @@ pub struct Sink {
     readiness: Readiness,
     stop: Stop,
     timeout: Duration,
+    drain: Duration,
     shared: Shared,
     counters: Arc<Counters>,
 }
@@ -73,6 +71,7 @@ impl Sink {
             stop,
             readiness,
             timeout: options.timeout,
+            drain: options.drain,
             shared: Shared::new(sink, options.tls.clone(), options.read_rate),
             counters,
         })
@@ -113,6 +112,7 @@ impl Sink {
             listening: Some(Interest::Read),
             readiness,
             timeout: self.timeout,
+            drain: self.drain,
             shared: self.shared,
             counters: &self.counters,
             clients: Slots::default(),
@@ -133,6 +133,7 @@ struct EventLoop<'a> {
     listening: Option<Interest>,
     readiness: Readiness,
     timeout: Duration,
+    drain: Duration,
     shared: Shared,
     counters: &'a Counters,
     clients: Slots<Client>,
@@ -286,7 +287,7 @@ impl EventLoop<'_> {
 
     /// Gives the messages in progress a limited time; idle clients get 421.
     fn begin_to_drain(&mut self, now: Instant) {
-        let ends = now + self.timeout.min(DRAIN_WITHIN);
+        let ends = now + self.timeout.min(self.drain);
         self.ends = Some(ends);
         self.shared.until = ends;
         self.deadlines = Deadlines::default();

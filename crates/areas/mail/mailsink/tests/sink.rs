@@ -30,7 +30,13 @@ impl Served {
     }
 
     fn faulty(fault: &str) -> Self {
-        Self::start(&SinkOptions { faults: vec![fault.parse().unwrap()], ..SinkOptions::default() })
+        Self::faulty_within(fault, SinkOptions::default().timeout)
+    }
+
+    /// A sink with this fault and timeout.
+    fn faulty_within(fault: &str, timeout: Duration) -> Self {
+        let faults = vec![fault.parse().unwrap()];
+        Self::start(&SinkOptions { faults, timeout, ..SinkOptions::default() })
     }
 
     fn connect(&self) -> Client {
@@ -466,9 +472,66 @@ fn silent_clients_time_out() {
     assert_eq!(served.end().timed_out, 1);
 }
 
+/// Sends the text a byte at a time, until the sink closes the connection.
+fn drip(mut client: Client, text: &str) {
+    let mut bytes = text.bytes().cycle();
+    testing::until(|| {
+        std::thread::sleep(Duration::from_millis(50));
+        let byte = bytes.next().unwrap();
+        client.stream.get_mut().write_all(&[byte]).is_err()
+    });
+}
+
+#[test]
+fn dripping_clients_time_out_in_commands_and_messages() {
+    let timeout = Duration::from_millis(500);
+    let served = Served::start(&SinkOptions { timeout, ..SinkOptions::default() });
+    drip(served.connect(), "x");
+    for last in ["DATA\r\n", "BDAT 1000000\r\n"] {
+        let mut client = served.connect();
+        client.ask("EHLO x\r\nMAIL FROM:<>\r\nRCPT TO:<a@b>\r\n", "250 250 250");
+        client.say(last);
+        drip(client, "text\r\n");
+    }
+    assert_eq!(served.end().timed_out, 3);
+    let stalling = Served::faulty_within("ehlo:stall:1", timeout);
+    let mut client = stalling.connect();
+    client.say("EHLO x\r\n");
+    drip(client, "x");
+    assert_eq!(stalling.end().timed_out, 1);
+}
+
+#[test]
+fn the_sink_hangs_up_on_http() {
+    let served = Served::start(&SinkOptions::default());
+    for request in ["GET / HTTP/1.1\r\n", "POST /x HTTP/1.1\r\nHost: x\r\n\r\n"] {
+        let mut client = served.connect();
+        client.ask(&format!("{request}MAIL FROM:<a@x>\r\n"), "521");
+        client.expect_end();
+    }
+    let counts = served.end();
+    assert_eq!((counts.bad_commands, counts.transactions), (2, 0));
+}
+
+#[test]
+fn a_message_in_progress_does_not_keep_a_sink_that_is_stopped() {
+    assert!(SinkOptions::default().drain <= Duration::from_millis(500), "it ends within a second");
+    let timeout = testing::PATIENCE * 10;
+    let served = Served::start(&SinkOptions { timeout, ..SinkOptions::default() });
+    let mut silent = served.connect();
+    let mut busy = served.connect();
+    busy.ask(&format!("EHLO x\r\n{MESSAGE}"), "250 250 250 354");
+    silent.say("EHL");
+    served.stop.request();
+    busy.expect_end();
+    // It gets 421 if the sink stops before the part of a command has arrived.
+    assert!(["", "421"].contains(&silent.hear().get(..3).unwrap_or_default()));
+    assert_eq!(served.end().open, 0);
+}
+
 #[test]
 fn after_a_stop_messages_in_progress_end_and_none_begin() {
-    let served = Served::start(&SinkOptions::default());
+    let served = Served::start(&SinkOptions { drain: PATIENCE, ..SinkOptions::default() });
     let mut idle = served.connect();
     let mut busy = served.connect();
     busy.ask(&format!("EHLO x\r\n{MESSAGE}"), "250 250 250 354");

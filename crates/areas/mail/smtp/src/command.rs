@@ -51,6 +51,8 @@ pub enum Command<'a> {
         /// The initial response in base64; `=` is an empty one.
         initial: Option<&'a str>,
     },
+    /// The first line of a request of HTTP: a browser or a proxy was made to send it, and commands may be in its content.
+    Http,
     /// Any other command.
     Unknown,
 }
@@ -227,6 +229,8 @@ pub fn parse(line: &[u8]) -> Result<Command<'_>, BadCommand> {
         b"VRFY" => Ok(Command::Vrfy),
         b"STARTTLS" => alone(rest, Command::StartTls),
         b"AUTH" => auth(rest),
+        b"GET" | b"HEAD" | b"POST" | b"PUT" | b"DELETE" | b"CONNECT" | b"OPTIONS" | b"TRACE"
+        | b"PATCH" => Ok(Command::Http),
         _ => Ok(Command::Unknown),
     }
 }
@@ -445,7 +449,10 @@ mod tests {
         assert_eq!(one("AUTH PLAIN AGEAYg=="), Ok(plain));
         let login = Command::Auth { mechanism: Some(Mechanism::Login), initial: None };
         assert_eq!(one("auth login"), Ok(login));
-        for unknown in ["", "XYZZY", "DATAX", "VERYLONGVERB 1", "EXPN list"] {
+        for request in ["GET / HTTP/1.1", "post /x", "CONNECT mx.example:25 HTTP/1.1"] {
+            assert_eq!(one(request), Ok(Command::Http), "{request}");
+        }
+        for unknown in ["", "XYZZY", "GETS", "POSTPONE 1", "DATAX", "VERYLONGVERB 1", "EXPN list"] {
             assert_eq!(one(unknown), Ok(Command::Unknown), "{unknown}");
         }
     }

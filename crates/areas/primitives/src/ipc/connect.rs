@@ -41,14 +41,13 @@ fn run_unix(_: &measure::Params, round: &mut measure::Round) -> Result<(), CaseE
     use std::os::fd::IntoRawFd;
     use std::os::unix::net::{UnixListener, UnixStream};
 
-    use platform::file::path::TemporaryPath;
+    use platform::cleanup::Recorded;
 
     let failed = |e: io::Error| CaseError::from_io("a Unix-domain connection", &e);
-    let path = platform::cleanup::temp_path();
-    let listener = UnixListener::bind(&path).map_err(failed)?;
-    let path = TemporaryPath(path);
+    let socket = Recorded::file().map_err(failed)?;
+    let listener = UnixListener::bind(socket.path()).map_err(failed)?;
     let connect = || -> io::Result<[UnixStream; 2]> {
-        let client = UnixStream::connect(&path.0)?;
+        let client = UnixStream::connect(socket.path())?;
         let (server, _) = listener.accept()?;
         Ok([client, server])
     };

@@ -37,21 +37,22 @@ fn pair() -> Result<[(File, File); 2], CaseError> {
 /// A FIFO, opened for reading and for writing, whose name is removed at once.
 #[only(unix)]
 fn fifo() -> Result<(File, File), CaseError> {
-    use std::fs::remove_file;
     use std::io;
     use std::os::fd::AsRawFd;
     use std::os::unix::fs::OpenOptionsExt;
 
-    let path = platform::cleanup::temp_path();
-    let name = platform::file::path::c_path(&path)?;
+    let recorded = platform::cleanup::Recorded::file();
+    let recorded = recorded.map_err(|e| CaseError::from_io("recording a FIFO", &e))?;
+    let path = recorded.path();
+    let name = platform::file::path::c_path(path)?;
     // SAFETY: the name is a string that outlives the call.
     if unsafe { libc::mkfifo(name.as_ptr(), 0o600) } != 0 {
         return Err(CaseError::last_os_error("mkfifo"));
     }
     let open = || -> io::Result<(File, File)> {
         // open(2) for reading would wait for a writer, so the FIFO is opened with O_NONBLOCK, which is cleared afterwards.
-        let reader = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(&path)?;
-        let writer = File::options().write(true).open(&path)?;
+        let reader = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+        let writer = File::options().write(true).open(path)?;
         // SAFETY: the descriptor is open; the calls take numbers only.
         let waits_again = unsafe {
             let flags = libc::fcntl(reader.as_raw_fd(), libc::F_GETFL);
@@ -59,8 +60,5 @@ fn fifo() -> Result<(File, File), CaseError> {
         };
         if waits_again { Ok((reader, writer)) } else { Err(io::Error::last_os_error()) }
     };
-    let opened = open();
-    let removed = remove_file(&path);
-    let opened = opened.and_then(|ends| removed.map(|()| ends));
-    opened.map_err(|e| CaseError::from_io("a FIFO", &e))
+    open().map_err(|e| CaseError::from_io("a FIFO", &e))
 }

@@ -57,7 +57,7 @@ fn pair(messages: bool) -> Result<[File; 2], CaseError> {
         // SAFETY: the handle is new, so it has no other owner.
         Ok(File::from(unsafe { OwnedHandle::from_raw_handle(handle) }))
     };
-    let name = format!(r"\\.\pipe\oscost-worker-{}", std::process::id());
+    let name = platform::cleanup::random_name(r"\\.\pipe\oscost-worker-");
     let wide_name: Vec<u16> = name.encode_utf16().chain([0]).collect();
     let (kind, mode) = if messages {
         (PIPE_TYPE_MESSAGE, PIPE_READMODE_MESSAGE)

@@ -18,7 +18,7 @@ pub const ROUND_TRIP: Case = Case {
     only: Only::Linux("measured on Linux only; Windows has no message queues"),
     params: super::ROUND_TRIP,
     run: |params, round| {
-        let queue = Queue::new()?;
+        let queue = make()?;
         measure_round_trip(params, round, MECHANISM, queue.ends(message_of(params)?))
     },
     ..pipe::ROUND_TRIP
@@ -33,7 +33,7 @@ pub const TRANSFER: Case = Case {
     params: super::TRANSFER_OF_QUEUE,
     metrics: &[BANDWIDTH],
     run: |params, round| {
-        let queue = Queue::new()?;
+        let queue = make()?;
         measure_transfer(params, round, MECHANISM, queue.ends(block_of(params)?))
     },
     ..ROUND_TRIP
@@ -44,30 +44,22 @@ const MECHANISM: Mechanism = Mechanism::new("a System V message queue", Calls::T
 /// Size of a message's type, which precedes the message.
 const TYPE: usize = size_of::<std::ffi::c_long>();
 
-/// The only System V queue of this process, removed when dropped.
-struct Queue(i32);
+/// A System V queue, removed when dropped.
+struct Queue {
+    id: i32,
+    _recorded: platform::cleanup::Recorded,
+}
 
 impl Queue {
-    fn new() -> Result<Self, CaseError> {
-        make().map(Self)
-    }
-
     /// Both ends, with buffers for messages of up to this length.
     fn ends(&self, bytes: usize) -> [MessageQueueEnd; 2] {
         [(1, 2), (2, 1)].map(|(own, other)| MessageQueueEnd {
-            queue: self.0,
+            queue: self.id,
             own,
             other,
             // The buffer has whole words, so that the type is aligned.
             buffer: vec![0; bytes.div_ceil(TYPE) + 1],
         })
-    }
-}
-
-impl Drop for Queue {
-    fn drop(&mut self) {
-        // Where there are no queues, none was made.
-        let _ = remove(self.0);
     }
 }
 
@@ -129,17 +121,16 @@ fn too_long() -> Result<io::Error, CaseError> {
 }
 
 #[only(linux)]
-fn make() -> Result<i32, CaseError> {
-    let key = platform::cleanup::ipc_key();
-    // SAFETY: makes a new queue under a key of our own; no memory is passed.
-    let id = unsafe { libc::msgget(key, libc::IPC_CREAT | libc::IPC_EXCL | 0o600) };
-    if id < 0 { Err(CaseError::last_os_error("msgget")) } else { Ok(id) }
-}
-
-#[only(linux)]
-fn remove(queue: i32) -> Result<i32, CaseError> {
-    // SAFETY: removes a queue of this process; no memory is passed.
-    Ok(unsafe { libc::msgctl(queue, libc::IPC_RMID, std::ptr::null_mut()) })
+fn make() -> Result<Queue, CaseError> {
+    let recorded = platform::cleanup::Recorded::message_queue();
+    let recorded = recorded.map_err(|e| CaseError::from_io("recording a queue", &e))?;
+    // SAFETY: makes a new queue; no memory is passed.
+    let id = unsafe { libc::msgget(recorded.key(), libc::IPC_CREAT | libc::IPC_EXCL | 0o600) };
+    if id < 0 {
+        Err(CaseError::last_os_error("msgget"))
+    } else {
+        Ok(Queue { id, _recorded: recorded })
+    }
 }
 
 /// # Safety

@@ -50,12 +50,12 @@ fn run(params: &Params, round: &mut Round, kind: LockedRange) -> Result<(), Case
     use std::os::fd::AsRawFd;
 
     use super::{Lock, measure};
-    use platform::file::path::TemporaryPath;
+    use platform::cleanup::Recorded;
 
     /// A lock on a file that each worker opens itself. The creator keeps no descriptor, since closing one would release the
     /// record locks of the process.
     struct FileLock<A, R> {
-        path: TemporaryPath,
+        file: Recorded,
         acquire: A,
         release: R,
     }
@@ -64,7 +64,7 @@ fn run(params: &Params, round: &mut Round, kind: LockedRange) -> Result<(), Case
         type Hold = File;
 
         fn join(&self) -> Result<File, CaseError> {
-            let path = &self.path.0;
+            let path = self.file.path();
             let failed = |e| CaseError::from_io(&format!("opening {}", path.display()), &e);
             File::options().read(true).write(true).open(path).map_err(failed)
         }
@@ -100,20 +100,19 @@ fn run(params: &Params, round: &mut Round, kind: LockedRange) -> Result<(), Case
     }
 
     round.expect_syscalls(2.0);
-    let path = platform::cleanup::temp_path();
-    let failed = |e| CaseError::from_io(&format!("creating {}", path.display()), &e);
-    File::create_new(&path).map_err(failed)?;
-    let path = TemporaryPath(path);
+    let failed = |e| CaseError::from_io("creating a temporary file", &e);
+    let file = Recorded::file().map_err(failed)?;
+    File::create_new(file.path()).map_err(failed)?;
     match kind {
         LockedRange::Record => {
             let acquire = |file: &File| set_first_byte(file, libc::F_WRLCK as _);
             let release = |file: &File| set_first_byte(file, libc::F_UNLCK as _);
-            measure(params, round, &FileLock { path, acquire, release })
+            measure(params, round, &FileLock { file, acquire, release })
         }
         LockedRange::Whole => {
             let acquire = |file: &File| flock(file, libc::LOCK_EX);
             let release = |file: &File| flock(file, libc::LOCK_UN);
-            measure(params, round, &FileLock { path, acquire, release })
+            measure(params, round, &FileLock { file, acquire, release })
         }
     }
 }

@@ -34,15 +34,6 @@ pub const WITHOUT_UNDO: Case = Case {
 fn run(params: &Params, round: &mut Round, undo: bool) -> Result<(), CaseError> {
     use super::measure;
 
-    struct SemaphoreSet(i32);
-
-    impl Drop for SemaphoreSet {
-        fn drop(&mut self) {
-            // SAFETY: removes the set that this value created; no memory is passed.
-            unsafe { libc::semctl(self.0, 0, libc::IPC_RMID) };
-        }
-    }
-
     #[inline(always)]
     fn semop<const N: usize>(id: i32, operations: &mut [libc::sembuf; N]) {
         // SAFETY: the pointer and count describe `operations`.
@@ -50,18 +41,17 @@ fn run(params: &Params, round: &mut Round, undo: bool) -> Result<(), CaseError> 
         assert!(done == 0, "semop: {}", std::io::Error::last_os_error());
     }
 
-    // SAFETY: creates a new set under a key from the cleanup registry; no memory is passed.
-    let id = unsafe {
-        libc::semget(platform::cleanup::ipc_key(), 2, libc::IPC_CREAT | libc::IPC_EXCL | 0o600)
-    };
+    let recorded = platform::cleanup::Recorded::semaphore_set();
+    let recorded = recorded.map_err(|e| CaseError::from_io("recording a semaphore set", &e))?;
+    // SAFETY: creates a new set; no memory is passed.
+    let id = unsafe { libc::semget(recorded.key(), 2, libc::IPC_CREAT | libc::IPC_EXCL | 0o600) };
     if id < 0 {
         return Err(CaseError::last_os_error("semget"));
     }
-    let set = SemaphoreSet(id);
     let sem_flg = if undo { libc::SEM_UNDO as i16 } else { 0 };
     let operation = |sem_num, sem_op| libc::sembuf { sem_num, sem_op, sem_flg };
-    let acquire = || semop(set.0, &mut [operation(0, 0), operation(1, 0), operation(0, 1)]);
-    let release = || semop(set.0, &mut [operation(0, -1)]);
+    let acquire = || semop(id, &mut [operation(0, 0), operation(1, 0), operation(0, 1)]);
+    let release = || semop(id, &mut [operation(0, -1)]);
     round.expect_syscalls(2.0);
     measure(params, round, &(acquire, release))
 }

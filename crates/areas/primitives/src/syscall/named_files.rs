@@ -1,20 +1,15 @@
 //! Files with names, for calls that take a path.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use measure::CaseError;
 use platform::cleanup::Directory;
-
-/// Lock of the directory, of which a process may have one: cases that run at the same time in one process wait for each other.
-static ALONE: Mutex<()> = Mutex::new(());
 
 /// A directory for files of this process. It is removed with its files when dropped, or by the coordinator after this process was
 /// killed.
 #[derive(Debug)]
 pub struct NamedFiles {
     directory: Directory,
-    _alone: MutexGuard<'static, ()>,
 }
 
 impl NamedFiles {
@@ -23,10 +18,9 @@ impl NamedFiles {
     /// # Errors
     /// Errors of mkdir(2).
     pub fn new() -> Result<Self, CaseError> {
-        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-        let made = Directory::new_in(&std::env::temp_dir());
+        let made = Directory::new();
         let directory = made.map_err(|e| CaseError::from_io("a temporary directory", &e))?;
-        Ok(Self { directory, _alone: alone })
+        Ok(Self { directory })
     }
 
     /// Path of the directory.

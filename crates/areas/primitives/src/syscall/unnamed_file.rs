@@ -3,10 +3,9 @@
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 
 use measure::{CaseError, Params};
-use platform::cleanup::temp_path;
+use platform::cleanup::Recorded;
 use platform::only;
 
 use crate::scaled::is_scaled;
@@ -16,14 +15,7 @@ use crate::scaled::is_scaled;
 /// # Errors
 /// Errors of creating a file in that directory.
 pub fn open() -> Result<File, CaseError> {
-    /// Lock around creating a named file: its name is the same in all threads of this process.
-    static ALONE: Mutex<()> = Mutex::new(());
-
-    let directory = std::env::temp_dir();
-    never_named(&directory).or_else(|_| {
-        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-        named_no_longer(&temp_path())
-    })
+    never_named(&std::env::temp_dir()).or_else(|_| named_no_longer())
 }
 
 /// Like [`open`], for a file that contains these bytes.
@@ -54,13 +46,16 @@ fn never_named(directory: &Path) -> Result<File, CaseError> {
     opened.map_err(|e| CaseError::from_io("a file without a name", &e))
 }
 
-/// Creates the file `path` and removes its name at once.
+/// Creates a file and removes its name at once.
 #[only(unix)]
-fn named_no_longer(path: &Path) -> Result<File, CaseError> {
+fn named_no_longer() -> Result<File, CaseError> {
+    let failed = |e| CaseError::from_io("a temporary file", &e);
+    let recorded = Recorded::file().map_err(failed)?;
     let mut options = File::options();
-    let opened = options.read(true).write(true).create(true).truncate(true).open(path);
-    let file = opened.map_err(|e| CaseError::from_io("a temporary file", &e))?;
-    std::fs::remove_file(path).map_err(|e| CaseError::from_io("removing its name", &e))?;
+    let opened = options.read(true).write(true).create_new(true).open(recorded.path());
+    let file = opened.map_err(failed)?;
+    std::fs::remove_file(recorded.path())
+        .map_err(|e| CaseError::from_io("removing its name", &e))?;
     Ok(file)
 }
 
@@ -70,14 +65,11 @@ mod tests {
 
     #[test]
     fn either_kind_can_be_written_and_has_no_name() {
-        let directory = std::env::temp_dir();
-        let path = directory.join(format!("oscost-test-unnamed-{}", std::process::id()));
-        for opened in [never_named(&directory), named_no_longer(&path)] {
+        for opened in [never_named(&std::env::temp_dir()), named_no_longer()] {
             match opened {
                 Ok(mut file) => file.write_all(b"x").unwrap(),
                 Err(reason) => assert!(matches!(reason, CaseError::Unsupported(_)), "{reason}"),
             }
-            assert!(!path.exists());
         }
     }
 }

@@ -86,7 +86,7 @@ fn every_point_is_measured(case: &Case) {
         let (lines, result) = run(case, &params, Mode::Sample);
         assert_eq!(descriptors(), open, "{name} left descriptors open");
         crate::assert_no_children(&name);
-        assert!(!platform::cleanup::temp_path().exists(), "{name} left a file");
+        assert!(!platform::cleanup::has_things(), "{name} left a file");
         match result {
             Ok(()) => {}
             Err(CaseError::Unsupported(reason)) if may_be_unsupported(case, &params) => {

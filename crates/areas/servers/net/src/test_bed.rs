@@ -7,7 +7,7 @@ use measure::round::Mode;
 use measure::server_work::NoSuchWork;
 use measure::trial::TrialContext;
 use measure::{CaseError, Params, Round};
-use platform::cleanup::temp_path;
+use platform::cleanup::Recorded;
 use platform::process::limits::waiting_connections;
 use platform::socket::loopback;
 use servers::hosted::Hosted;
@@ -19,7 +19,6 @@ use super::network_namespace::NamespacePair;
 use super::worker::{SERVE, ServeOrder};
 use catalog::worker::{worker_arguments, worker_without_arguments};
 use catalog::{Param, Takes, count_of, size_of, value_of};
-use platform::file::path::TemporaryPath;
 
 /// The parameter `place`: CPUs of server and clients.
 pub const PLACE: Param = Param::new("place", &["apart"])
@@ -60,7 +59,7 @@ pub struct TestBed {
     /// Name server that the work queries; it ends when dropped.
     _names: Option<NameServer>,
     /// File to which the work writes; it is removed when dropped.
-    _scratch: Option<TemporaryPath>,
+    _scratch: Option<Recorded>,
 }
 
 /// The parameters, with defaults for those that the case lacks.
@@ -133,12 +132,13 @@ impl TestBed {
             Work::Cpu(_) => Some(context.work(round)?),
             _ => None,
         };
-        let scratch = (work == Work::Fsync).then(|| TemporaryPath(temp_path()));
+        let scratch = (work == Work::Fsync).then(Recorded::file).transpose();
+        let scratch = scratch.map_err(|e| CaseError::from_io("a temporary file", &e))?;
         let task = Task::prepare(
             work,
             &WorkResources {
                 computing,
-                scratch: scratch.as_ref().map(|file| file.0.as_path()),
+                scratch: scratch.as_ref().map(Recorded::path),
                 name_server: names.as_ref().map(NameServer::address),
             },
         )?;

@@ -32,13 +32,15 @@ pub struct Connection {
     deadline: Instant,
     /// How the connection is to be read now; `None` until it is reported as readable again.
     reading: Option<Reading>,
+    /// Whether a request was received or its reply sent to the end since the deadline was extended.
+    has_advanced: bool,
 }
 
 impl Connection {
     /// A connection that was just accepted, with a non-blocking socket.
     pub fn new(stream: TcpStream, terms: &Terms, deadline: Instant) -> Self {
         let exchange = Exchange::new(terms.protocol, &|| terms.work());
-        Self { stream, exchange, deadline, reading: None }
+        Self { stream, exchange, deadline, reading: None, has_advanced: false }
     }
 
     /// The socket.
@@ -70,7 +72,10 @@ impl Connection {
             match (self.exchange.wants(), self.reading) {
                 (Wants::Write, _) if may_send => {
                     match transfer::send(&self.stream, self.exchange.to_send()) {
-                        Ok(bytes) => self.exchange.was_sent(bytes),
+                        Ok(bytes) => {
+                            self.exchange.was_sent(bytes);
+                            self.has_advanced |= self.exchange.to_send().is_empty();
+                        }
                         Err(e) if e.kind() == ErrorKind::Interrupted => {}
                         Err(e) if e.kind() == ErrorKind::WouldBlock => return Wants::Write,
                         Err(_) => return Wants::Close, // the client has closed the connection
@@ -84,6 +89,7 @@ impl Connection {
                     Ok(0) => self.exchange.ended(),
                     Ok(bytes) => {
                         self.exchange.received(&buffer[..bytes], &|| terms.work());
+                        self.has_advanced = true;
                         self.reading = match reading {
                             Reading::Once => None,
                             Reading::UntilEmpty if bytes < buffer.len() => None,
@@ -104,9 +110,10 @@ impl Connection {
         self.exchange.finish_soon();
     }
 
-    /// Extends the deadline, except in the middle of a request, so that a client cannot send a byte at a time for ever.
+    /// Extends the deadline, except in the middle of a request or a reply, so that a client cannot send or receive a byte at a
+    /// time for ever.
     pub fn extend(&mut self, deadline: Instant) {
-        if !self.exchange.is_in_request() {
+        if std::mem::take(&mut self.has_advanced) && !self.exchange.is_in_request() {
             self.deadline = deadline;
         }
     }
@@ -114,5 +121,58 @@ impl Connection {
     /// The time at which the client times out.
     pub fn deadline(&self) -> Instant {
         self.deadline
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::time::Duration;
+
+    use socket2::{Domain, SockRef, Socket, Type};
+
+    use super::*;
+    use crate::{Protocol, Task};
+
+    #[test]
+    fn a_part_of_a_reply_gives_no_more_time() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        SockRef::from(&listener).set_send_buffer_size(1).unwrap();
+        let client = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        client.set_recv_buffer_size(1).unwrap();
+        client.connect(&listener.local_addr().unwrap().into()).unwrap();
+        let mut client = TcpStream::from(client);
+        let (stream, _) = listener.accept().unwrap();
+        stream.set_nonblocking(true).unwrap();
+        let terms = Terms::new(Protocol::HTTP, Duration::from_secs(1), Task::None).unwrap();
+        let began = Instant::now();
+        let at = |s| began + Duration::from_secs(s);
+        let mut connection = Connection::new(stream, &terms, at(1));
+        let mut buffer = [0; READ_AT_ONCE];
+        client.write_all(&b"GET / HTTP/1.1\nHost:\n\n".repeat(500)).unwrap();
+        client.set_nonblocking(true).unwrap();
+        testing::until(|| connection.advance(&mut buffer, Reading::Once, &terms) == Wants::Write);
+        connection.extend(at(2));
+        assert_eq!(connection.deadline(), at(2), "for the reply");
+        let mut left = connection.exchange.to_send().len();
+        for _ in 0..3 {
+            let before = left;
+            testing::until(|| {
+                let _ = client.read(&mut [0; 64 * 1024]);
+                connection.send(&mut buffer, &terms);
+                connection.extend(at(3));
+                left = connection.exchange.to_send().len();
+                left < before
+            });
+            assert!(left > 0, "the client was to receive a part");
+            assert_eq!(connection.deadline(), at(2));
+        }
+        testing::until(|| {
+            let _ = client.read(&mut [0; 64 * 1024]);
+            connection.send(&mut buffer, &terms) == Wants::Read
+        });
+        connection.extend(at(4));
+        assert_eq!(connection.deadline(), at(4), "for the next request");
     }
 }

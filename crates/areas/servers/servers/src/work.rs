@@ -91,7 +91,7 @@ impl Task {
             Work::Fsync => {
                 let path =
                     resources.scratch.ok_or_else(|| missing("a path for its file"))?.to_owned();
-                let created = File::create(&path).and_then(|mut file| file.write_all(&RECORD));
+                let created = File::create_new(&path).and_then(|mut file| file.write_all(&RECORD));
                 created
                     .map_err(|e| CaseError::from_io(&format!("create {}", path.display()), &e))?;
                 Self::Fsync { path }

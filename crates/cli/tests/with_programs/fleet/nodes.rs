@@ -1,5 +1,5 @@
-//! Nodes on this machine: each is a network namespace with an address, a name, a home directory and a directory of locks of its
-//! own. Nothing leaves them: the bridge between them is in a namespace, too.
+//! Nodes on this machine: each is a network namespace with an address, a name and a home directory of its own. The lock of a node
+//! belongs to the namespace. Nothing leaves them: the bridge between them is in a namespace, too.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -16,7 +16,7 @@ use crate::common::{PROGRAM, Said, holds_within, needs, run, said_within, until}
 pub const FRONT: &str = "front";
 /// What runs a command on a node; arguments: directory, name, options of the node's home directory, command.
 const ENTER: &str = r#"d=$1; n=$2; o=$3; shift 3; hostname "$n"
-mount --bind "$d/hosts" /etc/hosts && mount --bind "$d/locks/$n" /run/lock || exit 125
+mount --bind "$d/hosts" /etc/hosts || exit 125
 if [ "$o" = kept ]; then mount --bind "$d/homes/$n" "$d/home"; else mount -t tmpfs -o "$o" tmpfs "$d/home"; fi || exit 125
 exec "$@""#;
 
@@ -71,9 +71,7 @@ impl Nodes {
             ip(&format!("-n {space} link set eth0 up"));
             ip(&format!("-n {space} link set lo up"));
             hosts += &format!("{address} {name}\n");
-            for of in ["homes", "locks"] {
-                fs::create_dir_all(self.path(of).join(name)).expect("a directory");
-            }
+            fs::create_dir_all(self.path("homes").join(name)).expect("a directory");
         }
         fs::create_dir(self.path("home")).expect("a directory");
         fs::write(self.path("hosts"), hosts).expect("a file");

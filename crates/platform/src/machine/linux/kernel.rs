@@ -83,6 +83,42 @@ fn in_parentheses(choices: &str) -> Option<&str> {
     choices.split_once('(')?.1.split_once(')').map(|pair| pair.0)
 }
 
+/// Parameters of the kernel on which figures depend, with `_` for `-`: kernel-parameters.rst of Linux.
+const PARAMETERS: &str = "\
+    amd_iommu amd_pstate apparmor audit cgroup_disable cgroup_enable clearcpuid clocksource debug_pagealloc \
+    default_hugepagesz elevator enforcing gather_data_sampling highres hpet hugepages hugepagesz idle indirect_target_selection \
+    init_on_alloc init_on_free intel_iommu intel_pstate iommu irqaffinity isolcpus kasan kpti l1d_flush l1tf lockdown lsm \
+    maxcpus mds mem mitigations mmio_stale_data nmi_watchdog no5lvl nohpet nohz nohz_full noinvpcid nokaslr nopcid nopti \
+    nosmap nosmep nosmt nosoftlockup nospec_store_bypass_disable nospectre_bhb nospectre_v1 nospectre_v2 notsc nowatchdog \
+    noxsave no_kvmclock no_timer_check nr_cpus numa numa_balancing page_poison pcie_aspm preempt psi pti \
+    randomize_kstack_offset rcu_nocb_poll rcu_nocbs reg_file_data_sampling retbleed schedstats security selinux skew_tick \
+    slab_nomerge slub_debug spec_rstack_overflow spec_store_bypass_disable spectre_bhi spectre_v2 spectre_v2_user srbds ssbd \
+    swapaccount threadirqs thp_anon transparent_hugepage tsa tsc tsx tsx_async_abort vdso vsyscall watchdog_thresh";
+
+/// Parts of the kernel all of whose parameters are kept.
+const PARTS: &str = "arm64 cpufreq cpuidle intel_idle iommu kvm kvm_amd kvm_intel nvme nvme_core page_alloc processor \
+                     rcupdate rcutree sysctl workqueue zswap";
+
+/// The parameters of a kernel's command line on which figures depend, and the number of the others: these name disks, hosts and
+/// what else concerns nobody who reads a document.
+pub(super) fn options(command_line: &str) -> String {
+    let is_kept = |word: &&str| {
+        let name = word.split('=').next().unwrap_or_default().replace('-', "_");
+        let in_list = |list: &str, name: &str| list.split_whitespace().any(|known| known == name);
+        let part = name.split_once('.').map(|(part, _)| part);
+        in_list(PARAMETERS, &name) || part.is_some_and(|part| in_list(PARTS, part))
+    };
+    let of_kernel = command_line.split_whitespace().take_while(|word| *word != "--");
+    let kept: Vec<&str> = of_kernel.filter(is_kept).collect();
+    let others = match command_line.split_whitespace().count() - kept.len() {
+        0 => String::new(),
+        1 => "1 other".to_owned(),
+        count => format!("{count} others"),
+    };
+    let parts = [kept.join(" "), others];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" and ")
+}
+
 /// The security modules in force, in their order: `lockdown, capability, yama, apparmor`.
 fn security_modules(tree: &Tree, config: &Config) -> Option<String> {
     match tree.text("sys/kernel/security/lsm") {
@@ -160,6 +196,18 @@ mod tests {
             preemption("#1 SMP", None, "", &config("CONFIG_PREEMPT_NONE=m")),
             "none or voluntary"
         );
+    }
+
+    #[test]
+    fn only_parameters_that_figures_depend_on_are_kept_of_a_command_line() {
+        let line = "BOOT_IMAGE=/vmlinuz-6.1.0 root=UUID=1234-abcd ro mitigations=off isolcpus=2-3 \n nohz_full=2-3 \
+                    processor.max_cstate=1 kvm-intel.nested=0 ip=10.0.0.7 TOKEN=s3cret transparent_hugepage=never -- nosmt";
+        let kept = "mitigations=off isolcpus=2-3 nohz_full=2-3 processor.max_cstate=1 kvm-intel.nested=0 \
+                    transparent_hugepage=never and 7 others";
+        assert_eq!(options(line), kept);
+        assert_eq!(options("nosmt"), "nosmt");
+        assert_eq!(options("quiet"), "1 other");
+        assert_eq!(options(""), "");
     }
 
     #[test]

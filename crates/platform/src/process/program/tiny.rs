@@ -11,8 +11,7 @@ pub(super) const EXIT_CODE: libc::c_int = 7;
 #[cfg(target_os = "linux")]
 pub(super) struct TinyFile {
     path: CString,
-    /// The lock of the process's one temporary file.
-    _alone: std::sync::MutexGuard<'static, ()>,
+    _recorded: crate::cleanup::Recorded,
 }
 
 #[cfg(target_os = "linux")]
@@ -28,7 +27,7 @@ pub(super) enum TinyFile {}
 
 #[cfg(not(target_os = "linux"))]
 impl TinyFile {
-    pub(super) fn create(_path: &std::path::Path) -> Result<Self, crate::CaseError> {
+    pub(super) fn create() -> Result<Self, crate::CaseError> {
         let reason = "static programs are made for Linux only";
         Err(crate::CaseError::Unsupported(reason.to_owned()))
     }
@@ -41,42 +40,30 @@ impl TinyFile {
 #[cfg(target_os = "linux")]
 mod linux {
     use std::ffi::CString;
-    use std::fs::{self, OpenOptions};
+    use std::fs::OpenOptions;
     use std::io::{self, Write};
     use std::os::unix::ffi::OsStrExt;
     use std::os::unix::fs::OpenOptionsExt;
     use std::path::Path;
-    use std::sync::{Mutex, PoisonError};
 
     use super::TinyFile;
     use crate::CaseError;
-
-    static ALONE: Mutex<()> = Mutex::new(());
+    use crate::cleanup::Recorded;
 
     impl TinyFile {
         /// Writes the file.
-        pub(in super::super) fn create(path: &Path) -> Result<Self, CaseError> {
+        pub(in super::super) fn create() -> Result<Self, CaseError> {
             let contents = elf(super::code::EM_MACHINE, super::code::EXIT);
-            let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-            let path_text = CString::new(path.as_os_str().as_bytes())
+            let failed = |e| CaseError::from_io("writing a program to a temporary file", &e);
+            let recorded = Recorded::file().map_err(failed)?;
+            let path = CString::new(recorded.path().as_os_str().as_bytes())
                 .map_err(|e| CaseError::Failed(format!("the path of temporary files: {e}")))?;
-            let file = Self { path: path_text, _alone: alone };
-            write(path, &contents)
-                .map_err(|e| CaseError::from_io("writing a program to a temporary file", &e))?;
-            Ok(file)
-        }
-    }
-
-    impl Drop for TinyFile {
-        fn drop(&mut self) {
-            // A missing file is no error.
-            let _ = fs::remove_file(Path::new(std::ffi::OsStr::from_bytes(self.path.to_bytes())));
+            write(recorded.path(), &contents).map_err(failed)?;
+            Ok(Self { path, _recorded: recorded })
         }
     }
 
     fn write(path: &Path, contents: &[u8]) -> io::Result<()> {
-        // A killed process that had the same pid may have left one.
-        let _ = fs::remove_file(path);
         let mut options = OpenOptions::new();
         let mut file = options.write(true).create_new(true).mode(0o700).open(path)?;
         file.write_all(contents)

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use anyhow::Context;
 use command::ending::{Ending, Usage, of_server};
 use command::interrupt::on_request_to_stop;
+use command::options::check_beyond_this_machine;
 use command::output::{note, page, print, print_json};
 use mailsink::hosted::host;
 use mailsink::identity::{CertificateError, Identity};
@@ -14,7 +15,8 @@ use report::counter_table;
 
 use super::sink_args::MailSink;
 
-/// Serves until Ctrl-C or SIGTERM, then until the messages in progress are received. Prints the counters.
+/// Serves until Ctrl-C or SIGTERM, then until the messages in progress are received, for half a second at most. Prints the
+/// counters.
 ///
 /// # Errors
 /// An error if the server cannot listen, has no certificate, or cannot write a file.
@@ -43,13 +45,8 @@ pub fn sink(args: &MailSink) -> anyhow::Result<Ending> {
 
 /// Rejects options that contradict each other.
 fn check(args: &MailSink, listen: &[SocketAddr]) -> Result<(), Usage> {
-    let outside = listen.iter().find(|address| !address.ip().is_loopback());
-    if let Some(address) = outside.filter(|_| !args.beyond_this_machine) {
-        return Err(Usage(format!(
-            "{address} is not a loopback address: others could send mail there, which would be discarded; \
-             --beyond-this-machine allows it"
-        )));
-    }
+    let why = "others could send mail there, which would be discarded";
+    check_beyond_this_machine(listen.iter().copied(), args.beyond_this_machine, why)?;
     if args.write_ca.is_some() && !args.tls && args.tls_certificate.is_none() {
         return Err(Usage("--write-ca: there is no certificate without --tls".into()));
     }
@@ -80,6 +77,7 @@ fn options(args: &MailSink, listen: Vec<SocketAddr>) -> Result<SinkOptions, Usag
         log: args.log.clone(),
         capture: args.capture.clone(),
         warn: note,
+        ..SinkOptions::default()
     })
 }
 

@@ -30,7 +30,7 @@ pub struct MailSink {
     /// Accept mail from other machines
     #[arg(long)]
     pub beyond_this_machine: bool,
-    /// Timeout for a client that does not send or read
+    /// Timeout for a client's whole command, for each kilobyte of a message, and for receiving a reply
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = budget, allow_hyphen_values = true)]
     pub timeout: Duration,
     /// Largest message, in bytes

@@ -148,7 +148,8 @@ fn secure(
         channel.start_tls(tls);
         loop {
             let left = until.saturating_duration_since(Instant::now()).max(SHORTEST);
-            channel.socket().set_read_timeout(Some(left)).map_err(|e| e.to_string())?;
+            let wait = left.min(CHECK_INTERVAL);
+            channel.socket().set_read_timeout(Some(wait)).map_err(|e| e.to_string())?;
             match channel.handshake() {
                 Err(e) if is_temporary(&e) && Instant::now() < until => {}
                 done => return done.map_err(|e| reason(&e)),

@@ -42,6 +42,11 @@ impl ClientState {
                 write_reply(out, sink, "252", "2.5.2", "cannot verify, but will accept mail");
                 return MORE;
             }
+            Command::Http => {
+                sink.counters.bad_commands.add(1);
+                write_reply(out, sink, "521", "5.5.1", "this is no HTTP server");
+                return Outcome { pace: None, next: Next::Linger };
+            }
             Command::Unknown => {
                 sink.counters.bad_commands.add(1);
                 write_reply(out, sink, "500", "5.5.1", "unknown command");

@@ -20,6 +20,17 @@ pub use outcome::{Next, Outcome};
 /// Size of the output in bytes at which it is sent before more is read: a client may cause more output than it sends.
 pub const OUTPUT_AT_ONCE: usize = 32 * 1024;
 
+/// A point in the input of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Input {
+    /// After a whole command.
+    Whole,
+    /// Within a command.
+    PartOfLine,
+    /// Within a message.
+    Message,
+}
+
 /// A session with one client.
 #[derive(Debug)]
 pub struct ServerSession {
@@ -71,6 +82,15 @@ impl ServerSession {
     pub fn is_idle(&self) -> bool {
         let ClientState { expects, transaction, .. } = &self.client;
         *expects == Expects::Commands && transaction.is_none() && !self.reader.is_within_line()
+    }
+
+    /// The point in the client's input.
+    pub fn input(&self) -> Input {
+        match self.client.expects {
+            Expects::Text(_) | Expects::Chunk { .. } => Input::Message,
+            _ if self.reader.is_within_line() => Input::PartOfLine,
+            _ => Input::Whole,
+        }
     }
 
     /// Handles one command, or bytes of a message.

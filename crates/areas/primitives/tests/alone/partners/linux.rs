@@ -141,15 +141,27 @@ fn nothing_is_left(name: &str) -> Completion {
         partners.iter().any(|&partner| children::has_answered(partner))
             || measuring.try_wait().is_some()
     });
+    let things = recorded_by(pid as u32);
     drop(measuring); // kills it by SIGKILL
     for partner in partners {
         until(|| !is_alive(partner));
     }
     platform::cleanup::sweep(pid as u32);
     let list = std::fs::read_to_string("/proc/sysvipc/msg").unwrap_or_default();
-    let key = (0x5c00_0000 | pid & 0x00ff_ffff).to_string();
-    assert!(!list.split_whitespace().any(|word| word == key), "{name} left a queue:\n{list}");
-    let file = std::env::temp_dir().join(format!("oscost-worker-{pid}"));
-    assert!(!file.exists(), "{name} left {}", file.display());
+    for thing in things {
+        let is_queue = list.split_whitespace().any(|word| word == thing);
+        assert!(!is_queue && !std::path::Path::new(&thing).exists(), "{name} left {thing}");
+    }
+    assert_eq!(recorded_by(pid as u32), Vec::<String>::new(), "{name} left its record");
     Completion::Completed
+}
+
+/// The names in the records of a process: its temporary files and directories, and keys of its queues.
+fn recorded_by(pid: u32) -> Vec<String> {
+    let entries = std::fs::read_dir(std::env::temp_dir()).unwrap().flatten();
+    let is_record = |name: &str| name.starts_with(&format!("oscost-record-{pid}-"));
+    let records = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_record));
+    let texts = records.filter_map(|entry| std::fs::read_to_string(entry.path()).ok());
+    let name = |entry: &str| entry.split_once(' ').map(|(_, name)| name.to_owned());
+    texts.flat_map(|text| text.split('\0').filter_map(name).collect::<Vec<_>>()).collect()
 }

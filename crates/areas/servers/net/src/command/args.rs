@@ -74,7 +74,7 @@ pub struct Serve {
     /// Print counters and resource usage as a line of JSON for each line on stdin, and end when stdin ends
     #[arg(long)]
     pub report: bool,
-    /// Answer each line of connections to this address in the same way, for `oscost net load --server-report` on another machine
+    /// Answer each line of connections to this address in the same way, at most 16 at once, for `oscost net load --server-report` on another machine
     #[arg(long, value_name = "ADDRESS", value_parser = endpoint)]
     pub report_at: Option<SocketAddr>,
     /// Serve clients and reports to other machines

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use command::ending::{Ending, Usage, of_option};
 use command::interrupt::stop_on_interrupt;
+use command::options::check_beyond_this_machine;
 use command::output::{note, page, print, print_json};
 use command::values::ramp;
 use loadgen::{ErrorKind, Errors, Generator, Generators, Held, Load, Offer, Step, Window};
@@ -37,7 +38,7 @@ pub fn load(args: &NetLoad) -> anyhow::Result<Ending> {
     let before = args.server_pid.map(ProcessTree::of).transpose().map_err(unread)?;
     let unreachable = |case_error| of_option("--server-report", &case_error);
     let reports = args.server_report.map(RemoteReports::connect).transpose();
-    let mut reports = reports.map_err(unreachable)?;
+    let reports = reports.map_err(unreachable)?;
     let mut generators = Generators::new(&load_of(args, stop), &cpus(args))?;
     let cut = numbers.len() < asked.len() || numbers.last() < asked.last();
     if args.idle {
@@ -46,7 +47,7 @@ pub fn load(args: &NetLoad) -> anyhow::Result<Ending> {
     let mut taken = Vec::new();
     for &number in &numbers {
         let mut unknown = None;
-        let mut server_cpu = || match (&mut reports, args.server_pid) {
+        let mut server_cpu = || match (&reports, args.server_pid) {
             (Some(reports), _) => match reports.report() {
                 Ok(report) => Some(Duration::from_nanos(report.cpu_ns)),
                 Err(case_error) => {
@@ -100,12 +101,8 @@ fn offer(per_second: f64, most: usize, duration: Duration) -> Offer {
 /// Rejects options that contradict each other or the machine.
 fn check(args: &NetLoad) -> Result<(), Usage> {
     let NetLoad { to, protocol, .. } = args;
-    if !to.ip().is_loopback() && !args.beyond_this_machine {
-        return Err(Usage(format!(
-            "{to} is not this machine's loopback: a load is an attack on a server whose owner does not \
-             expect it; --beyond-this-machine if they do"
-        )));
-    }
+    let why = "a load is an attack on a server whose owner does not expect it";
+    check_beyond_this_machine([*to], args.beyond_this_machine, why)?;
     if args.status.is_some() && protocol.kind != servers::ExchangeKind::Http {
         return Err(Usage(format!("--status is for http, not for {protocol}")));
     }

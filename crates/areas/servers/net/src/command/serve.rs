@@ -1,13 +1,15 @@
 //! `oscost net serve`: runs a server of one architecture.
 
-use std::path::PathBuf;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 use crate::worker::StdioOrder;
 use anyhow::Context;
 use command::ending::{Ending, Usage, of_option, of_server};
 use command::interrupt::on_request_to_stop;
+use command::options::check_beyond_this_machine;
 use command::output::{note, page, print};
-use platform::cleanup::temp_path;
+use platform::cleanup::Recorded;
 use platform::process::limits::raise_descriptors;
 use report::definition_list;
 use servers::hosted::host;
@@ -17,7 +19,10 @@ use servers::{ARCHITECTURES, Architecture, Server, ServerOptions, Work};
 
 use super::args::Serve;
 
-/// Serves until Ctrl-C or SIGTERM, then until all connected clients are served.
+/// Time for connected clients after a request to stop; a second request ends it.
+const DRAIN_WITHIN: Duration = Duration::from_millis(500);
+
+/// Serves until Ctrl-C or SIGTERM, then until all connected clients are served, for half a second at most.
 ///
 /// # Errors
 /// An error if this system lacks the architecture, or the server cannot listen at the address.
@@ -25,16 +30,18 @@ pub fn serve(args: &Serve) -> anyhow::Result<Ending> {
     if args.list {
         return print(&architectures()).map(|()| Ending::Done);
     }
-    check_addresses(args)?;
+    let addresses = [Some(args.listen), args.report_at].into_iter().flatten();
+    let why = "other machines could connect";
+    check_beyond_this_machine(addresses, args.beyond_this_machine, why)?;
     raise_descriptors();
     if !args.bind_cpu.is_empty() {
         platform::cpu::keep_process_to(&args.bind_cpu)
             .map_err(|case_error| of_option("--bind-cpu", &case_error))?;
     }
-    let scratch = (args.work == Work::Fsync).then(|| Scratch(temp_path()));
+    let scratch = (args.work == Work::Fsync).then(Recorded::file).transpose()?;
     let resources = WorkResources {
         computing: None,
-        scratch: scratch.as_ref().map(|file| file.0.as_path()),
+        scratch: scratch.as_ref().map(Recorded::path),
         name_server: args.nameserver,
     };
     if args.work == Work::Dns && args.nameserver.is_none() {
@@ -57,7 +64,7 @@ pub fn serve(args: &Serve) -> anyhow::Result<Ending> {
         memory: args.memory,
         backlog: args.backlog,
     };
-    let server = args.arch.bind(args.listen, &options).map_err(of_server)?;
+    let server = Arc::new(args.arch.bind(args.listen, &options).map_err(of_server)?);
     // The reporting thread starts after signal handling is set up: threads that were started before would not take part in it.
     let report = || match args.report_at.map(|address| report_at(&server, address)) {
         Some(Ok(bound)) => {
@@ -72,35 +79,27 @@ pub fn serve(args: &Serve) -> anyhow::Result<Ending> {
         host(&server, None).context("the server failed")?;
     } else {
         let (name, address) = (args.arch.name, server.address());
-        let stop = server.stop();
-        let request = move || stop.request_and_wake(address);
+        let (stop, (events_tx, events_rx)) = (server.stop(), mpsc::channel());
+        let asked = events_tx.clone();
+        let request = move || {
+            let _ = asked.send(None); // the process ends if nobody receives it
+            stop.request_and_wake(address);
+        };
         on_request_to_stop(request)?;
         note(&format!("{name} serves {} at {address}; Ctrl-C ends it", args.protocol));
         report()?;
-        server.serve().context("the server failed")?;
+        let served = Arc::clone(&server);
+        let serve = move || drop(events_tx.send(Some(served.serve())));
+        std::thread::Builder::new().spawn(serve).context("cannot start a thread that serves")?;
+        // The process ends with this thread, whatever clients do, and however long the work for their requests takes.
+        let ended = match events_rx.recv() {
+            Ok(None) => events_rx.recv_timeout(DRAIN_WITHIN).ok().flatten(),
+            ended => ended.ok().flatten(),
+        };
+        ended.unwrap_or(Ok(())).context("the server failed")?;
         shortages(&server).iter().for_each(|line| note(line));
     }
     Ok(Ending::Done)
-}
-
-/// Refuses addresses that others reach, unless they are asked for.
-fn check_addresses(args: &Serve) -> Result<(), Usage> {
-    let mut addresses = [Some(args.listen), args.report_at].into_iter().flatten();
-    match addresses.find(|address| !address.ip().is_loopback()) {
-        Some(address) if !args.beyond_this_machine => Err(Usage(format!(
-            "{address} is not a loopback address: other machines could connect; --beyond-this-machine allows it"
-        ))),
-        _ => Ok(()),
-    }
-}
-
-/// The file to which the work `fsync` writes. If this process is killed, the next run removes the file.
-struct Scratch(PathBuf);
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
 }
 
 /// The timeouts and shortages of a server, as messages.

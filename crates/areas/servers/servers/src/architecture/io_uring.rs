@@ -435,7 +435,8 @@ impl Queue {
                     connection.exchange.received(bytes, &|| self.terms.work());
                     is_full = connection.receiving
                         && connection.exchange.to_send().len() > UNREAD_AT_MOST;
-                    if !connection.exchange.is_in_request() {
+                    // While a reply is sent, its end is what gives the client more time.
+                    if !connection.exchange.is_in_request() && connection.sending.is_none() {
                         connection.deadline = deadline;
                     }
                 }

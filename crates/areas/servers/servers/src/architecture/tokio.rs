@@ -118,9 +118,15 @@ async fn converse(mut stream: TcpStream, terms: Terms) {
     let mut stops = false;
     loop {
         let done = match exchange.wants() {
-            Wants::Write => timeout(terms.timeout, stream.write(exchange.to_send()))
-                .await
-                .map(|sent| sent.map(|bytes| exchange.was_sent(bytes))),
+            // Time is given for a whole reply: a client may not receive a byte at a time for ever.
+            Wants::Write => {
+                let sent = timeout_at(until, stream.write_all(exchange.to_send())).await;
+                exchange.was_sent(exchange.to_send().len()); // an error ends the exchange
+                if !exchange.is_in_request() && !stops {
+                    until = Instant::now() + terms.timeout;
+                }
+                sent
+            }
             Wants::Read => timeout_at(until, stream.read(&mut buffer)).await.map(|read| {
                 read.map(|bytes| {
                     if terms.stop.is_requested() {

@@ -1,0 +1,707 @@
+//! A process's record of what would outlive it, and the removal of what records of ended processes name.
+
+use std::fs::{self, File};
+use std::hash::BuildHasher;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::emptying;
+
+/// Prefix of the names of records. The pid of the process and a random number follow.
+const RECORD: &str = "oscost-record-";
+/// Prefix of the names of files, semaphores and queues. A random number follows.
+const PREFIX: &str = "oscost-worker-";
+/// Longest record that is read, in bytes: more than a process writes.
+const LONGEST_RECORD: u64 = 1 << 20;
+/// Time limit for the end of the processes that a killed worker had started: they have its record open, too.
+const LAST_PROCESSES: Duration = Duration::from_secs(1);
+
+/// What a record names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumString, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
+pub enum Kind {
+    /// A file, FIFO or socket, by its path. A named semaphore is one on Linux.
+    File,
+    /// A worker's directory, by its path.
+    Directory,
+    /// A POSIX message queue, by its name with the slash.
+    Queue,
+    /// A System V semaphore set, by its key.
+    SemaphoreSet,
+    /// A System V message queue, by its key.
+    MessageQueue,
+}
+
+/// The name of something that this process is about to create, which is in its record. Dropping it removes the thing.
+#[derive(Debug)]
+pub struct Recorded {
+    kind: Kind,
+    name: String,
+}
+
+impl Recorded {
+    /// The path of a new temporary file, FIFO or socket.
+    ///
+    /// # Errors
+    /// If the record cannot be written; for all constructors.
+    pub fn file() -> io::Result<Self> {
+        Self::at(Kind::File, &std::env::temp_dir().join(random_name(PREFIX)))
+    }
+
+    pub(super) fn at(kind: Kind, path: &Path) -> io::Result<Self> {
+        let name = path.to_str().filter(|path| !path.contains('\0'));
+        let not_text = || io::Error::other(format!("the path {} is not in UTF-8", path.display()));
+        Self::new(kind, name.ok_or_else(not_text)?.to_owned())
+    }
+
+    fn new(kind: Kind, name: String) -> io::Result<Self> {
+        let mut mine = MINE.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut record = match mine.take().filter(Record::is_mine) {
+            Some(record) => record,
+            None => Record::create()?,
+        };
+        // What was not written whole is not read.
+        let written = write!(record.file, "{} {name}\0", <&str>::from(kind));
+        record.things += u32::from(written.is_ok());
+        *mine = record.kept();
+        written?;
+        os::remember(kind, &name);
+        Ok(Self { kind, name })
+    }
+
+    /// The path of a file.
+    pub fn path(&self) -> &Path {
+        Path::new(&self.name)
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Recorded {
+    /// The name of a new POSIX semaphore.
+    ///
+    /// # Errors
+    /// See [`Recorded::file`].
+    pub fn semaphore() -> io::Result<Self> {
+        Self::new(Kind::File, format!("{}{}", os::SEMAPHORES, random_name(PREFIX)))
+    }
+
+    /// The name of a new POSIX message queue.
+    ///
+    /// # Errors
+    /// See [`Recorded::file`].
+    pub fn queue() -> io::Result<Self> {
+        Self::new(Kind::Queue, format!("/{}", random_name(PREFIX)))
+    }
+
+    /// The key of a new System V semaphore set. A set without a key could be recorded only after it was made, by a number that
+    /// another one gets after a restart.
+    ///
+    /// # Errors
+    /// See [`Recorded::file`].
+    pub fn semaphore_set() -> io::Result<Self> {
+        Self::new(Kind::SemaphoreSet, random_key().to_string())
+    }
+
+    /// The key of a new System V message queue.
+    ///
+    /// # Errors
+    /// See [`Recorded::file`].
+    pub fn message_queue() -> io::Result<Self> {
+        Self::new(Kind::MessageQueue, random_key().to_string())
+    }
+
+    /// The name of a semaphore or queue, with its slash.
+    pub fn name(&self) -> String {
+        self.name.replacen(os::SEMAPHORES, "/", 1)
+    }
+
+    /// The key of a set or message queue.
+    pub fn key(&self) -> i32 {
+        self.name.parse().unwrap_or_default()
+    }
+}
+
+impl Drop for Recorded {
+    fn drop(&mut self) {
+        let mut mine = MINE.lock().unwrap_or_else(PoisonError::into_inner);
+        // A forked child leaves its parent's things alone. What cannot be removed now is left to the next sweep.
+        let is_mine = mine.as_ref().is_some_and(Record::is_mine);
+        if is_mine && remove(self.kind, &self.name) {
+            os::forget(self.kind, &self.name);
+            *mine = mine
+                .take()
+                .and_then(|record| Record { things: record.things - 1, ..record }.kept());
+        }
+    }
+}
+
+/// This process's record, while it has things.
+static MINE: Mutex<Option<Record>> = Mutex::new(None);
+
+struct Record {
+    /// The process that has it. A forked child, which inherits it, makes one of its own.
+    pid: u32,
+    path: PathBuf,
+    file: File,
+    /// Number of things that are in the record and not removed.
+    things: u32,
+}
+
+impl Record {
+    fn create() -> io::Result<Self> {
+        let pid = std::process::id();
+        let name = random_name(&format!("{RECORD}{pid}-"));
+        let path = std::env::temp_dir().join(name);
+        let file = os::create_own(&path)?;
+        // Where there are no such locks, no sweep gets one either.
+        let _ = file.try_lock();
+        os::remember_record(Some(&path));
+        Ok(Self { pid, path, file, things: 0 })
+    }
+
+    fn is_mine(&self) -> bool {
+        self.pid == std::process::id()
+    }
+
+    /// Itself while it has things; else its file is removed.
+    fn kept(self) -> Option<Self> {
+        if self.things > 0 {
+            return Some(self);
+        }
+        os::remember_record(None);
+        // Windows does not remove open files.
+        drop(self.file);
+        let _ = fs::remove_file(self.path);
+        None
+    }
+}
+
+/// Whether this process has something that would outlive it.
+pub fn has_things() -> bool {
+    MINE.lock().unwrap_or_else(PoisonError::into_inner).as_ref().is_some_and(Record::is_mine)
+}
+
+/// `prefix` and a random number: a name that nobody can foresee.
+pub fn random_name(prefix: &str) -> String {
+    format!("{prefix}{:016x}", random())
+}
+
+/// A random number. The standard library's hashes have random keys; forked processes, which have the same keys, differ by their pids.
+fn random() -> u64 {
+    std::hash::RandomState::new().hash_one(std::process::id())
+}
+
+/// A random key, not 0, which stands for none.
+#[cfg(target_os = "linux")]
+fn random_key() -> i32 {
+    (random() as i32 & i32::MAX).max(1)
+}
+
+/// Removes a thing if it belongs to this user; returns whether it is gone or another's.
+fn remove(kind: Kind, name: &str) -> bool {
+    match kind {
+        Kind::Directory => {
+            let _ = emptying::remove(Path::new(name));
+            !Path::new(name).is_dir()
+        }
+        _ => os::remove(kind, name),
+    }
+}
+
+/// Removes what the ended process `pid` left behind.
+pub fn sweep(pid: u32) {
+    sweep_records(|of| of == pid, LAST_PROCESSES);
+}
+
+/// Removes what all ended processes left behind.
+pub fn sweep_dead() {
+    sweep_records(|_| true, Duration::ZERO);
+}
+
+fn sweep_records(is_asked: impl Fn(u32) -> bool, patience: Duration) {
+    let entries = fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
+    let asked =
+        entries.filter(|entry| entry.file_name().to_str().and_then(pid_in).is_some_and(&is_asked));
+    for path in asked.map(|entry| entry.path()) {
+        sweep_record(&path, patience);
+    }
+}
+
+/// Removes what a record names, then the record, unless the process that wrote it is alive.
+fn sweep_record(path: &Path, patience: Duration) -> Option<()> {
+    let file = os::open_own(path)?;
+    let began = Instant::now();
+    while file.try_lock().is_err() {
+        if began.elapsed() >= patience {
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let mut text = Vec::new();
+    (&file).take(LONGEST_RECORD).read_to_end(&mut text).ok()?;
+    let gone = parse(&text).into_iter().filter(|(kind, name)| !remove(*kind, name)).count() == 0;
+    drop(file);
+    if gone {
+        let _ = fs::remove_file(path);
+    }
+    Some(())
+}
+
+/// The complete entries of a record: the last one may be cut off.
+fn parse(record: &[u8]) -> Vec<(Kind, &str)> {
+    let mut entries: Vec<&[u8]> = record.split(|&byte| byte == 0).collect();
+    entries.pop();
+    let read = |entry| {
+        let (kind, name) = std::str::from_utf8(entry).ok()?.split_once(' ')?;
+        Some((kind.parse().ok()?, name))
+    };
+    entries.into_iter().filter_map(read).collect()
+}
+
+/// The pid in the name of a record.
+fn pid_in(name: &str) -> Option<u32> {
+    name.strip_prefix(RECORD)?.split_once('-')?.0.parse().ok()
+}
+
+#[cfg(target_os = "linux")]
+pub(crate) use linux::{end_group_on_termination, sweep_on_termination};
+
+#[cfg(unix)]
+mod unix {
+    use std::fs::{File, OpenOptions};
+    use std::io;
+    use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+    use std::path::Path;
+
+    use crate::user::own_user;
+
+    const FLAGS: libc::c_int = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC;
+
+    pub fn create_own(path: &Path) -> io::Result<File> {
+        let mut options = OpenOptions::new();
+        options.append(true).create_new(true).mode(0o600).custom_flags(FLAGS).open(path)
+    }
+
+    /// Opens a regular file of this user.
+    pub fn open_own(path: &Path) -> Option<File> {
+        let file = OpenOptions::new().read(true).custom_flags(FLAGS).open(path).ok()?;
+        let facts = file.metadata().ok()?;
+        (facts.is_file() && facts.uid() == own_user()).then_some(file)
+    }
+}
+
+#[cfg(target_os = "linux")]
+use linux as os;
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::ffi::CString;
+    use std::mem::MaybeUninit;
+    use std::os::unix::ffi::OsStrExt;
+    use std::path::Path;
+    use std::ptr::null_mut;
+    use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+
+    use super::Kind;
+    pub use super::unix::{create_own, open_own};
+    use crate::user::own_user;
+
+    /// What precedes the name of a POSIX semaphore in the path of its file (sem_overview(7)).
+    pub const SEMAPHORES: &str = "/dev/shm/sem.";
+
+    /// A thing in the form that system calls take.
+    struct Thing {
+        kind: Kind,
+        name: CString,
+        key: i32,
+    }
+
+    impl Thing {
+        fn new(kind: Kind, name: &[u8]) -> Self {
+            let key = std::str::from_utf8(name).ok().and_then(|name| name.parse().ok());
+            let name = CString::new(name).unwrap_or_default();
+            Self { kind, name, key: key.unwrap_or_default() }
+        }
+
+        /// Removes it if it belongs to this user; returns whether it is gone or another's. Makes only async-signal-safe calls.
+        fn remove(&self) -> bool {
+            match self.kind {
+                Kind::File => remove_file(self),
+                Kind::Directory => false,
+                Kind::Queue => remove_queue(self),
+                Kind::SemaphoreSet => remove_semaphore_set(self.key),
+                Kind::MessageQueue => remove_message_queue(self.key),
+            }
+        }
+    }
+
+    pub fn remove(kind: Kind, name: &str) -> bool {
+        Thing::new(kind, name.as_bytes()).remove()
+    }
+
+    fn remove_file(file: &Thing) -> bool {
+        let mut facts = MaybeUninit::<libc::stat>::uninit();
+        // SAFETY: the name ends with NUL; lstat fills the facts if it succeeds, and they are read only then.
+        unsafe {
+            libc::lstat(file.name.as_ptr(), facts.as_mut_ptr()) != 0
+                || facts.assume_init_ref().st_uid != own_user()
+                || libc::unlink(file.name.as_ptr()) == 0
+        }
+    }
+
+    /// The plain system calls are used, which are permitted in a signal handler; they take the name without its slash.
+    fn remove_queue(queue: &Thing) -> bool {
+        let mut facts = MaybeUninit::<libc::stat>::uninit();
+        let flags = libc::O_RDONLY | libc::O_NONBLOCK | libc::O_CLOEXEC;
+        // SAFETY: the name ends with NUL, so that the place after its first byte is in it or its end; the descriptor is closed;
+        // fstat fills the facts if it succeeds, and they are read only then.
+        unsafe {
+            let name = queue.name.as_ptr().add(usize::from(!queue.name.is_empty()));
+            let found =
+                libc::syscall(libc::SYS_mq_open, name, flags, 0, null_mut::<libc::mq_attr>());
+            if found < 0 {
+                return true;
+            }
+            let ours = libc::fstat(found as libc::c_int, facts.as_mut_ptr()) == 0
+                && facts.assume_init_ref().st_uid == own_user();
+            libc::close(found as libc::c_int);
+            !ours || libc::syscall(libc::SYS_mq_unlink, name) == 0
+        }
+    }
+
+    fn remove_semaphore_set(key: i32) -> bool {
+        let mut facts = MaybeUninit::<libc::semid_ds>::zeroed();
+        // SAFETY: semget takes no memory; IPC_STAT fills the facts if it succeeds, and they are read only then.
+        unsafe {
+            let set = libc::semget(key, 0, 0);
+            set < 0
+                || libc::semctl(set, 0, libc::IPC_STAT, facts.as_mut_ptr()) != 0
+                || facts.assume_init_ref().sem_perm.cuid != own_user()
+                || libc::semctl(set, 0, libc::IPC_RMID) == 0
+        }
+    }
+
+    fn remove_message_queue(key: i32) -> bool {
+        let mut facts = MaybeUninit::<libc::msqid_ds>::zeroed();
+        // SAFETY: msgget takes no memory; IPC_STAT fills the facts if it succeeds, and they are read only then.
+        unsafe {
+            let queue = libc::msgget(key, 0);
+            queue < 0
+                || libc::msgctl(queue, libc::IPC_STAT, facts.as_mut_ptr()) != 0
+                || facts.assume_init_ref().msg_perm.cuid != own_user()
+                || libc::msgctl(queue, libc::IPC_RMID, null_mut()) == 0
+        }
+    }
+
+    /// More things than a worker has at a time. What finds no place here is left to a sweep.
+    const MOST: usize = 16;
+    /// What SIGTERM removes. The things are never freed: the handler may be reading them.
+    static THINGS: [AtomicPtr<Thing>; MOST] = [const { AtomicPtr::new(null_mut()) }; MOST];
+    /// The record, and the process that has it and the things: forked children inherit all this.
+    static RECORD: AtomicPtr<Thing> = AtomicPtr::new(null_mut());
+    static OWNER: AtomicU32 = AtomicU32::new(0);
+    static ENDS_GROUP: AtomicBool = AtomicBool::new(false);
+
+    fn leaked(kind: Kind, name: &[u8]) -> *mut Thing {
+        Box::into_raw(Box::new(Thing::new(kind, name)))
+    }
+
+    pub fn remember_record(path: Option<&Path>) {
+        let record = path.map(|path| leaked(Kind::File, path.as_os_str().as_bytes()));
+        RECORD.store(record.unwrap_or(null_mut()), Ordering::Release);
+        if OWNER.swap(std::process::id(), Ordering::AcqRel) != std::process::id() {
+            THINGS.iter().for_each(|slot| slot.store(null_mut(), Ordering::Release));
+        }
+    }
+
+    pub fn remember(kind: Kind, name: &str) {
+        let thing = leaked(kind, name.as_bytes());
+        let put = |slot: &AtomicPtr<Thing>| {
+            let (taken, free) = (Ordering::Release, Ordering::Relaxed);
+            slot.compare_exchange(null_mut(), thing, taken, free).is_ok()
+        };
+        let _ = THINGS.iter().any(put);
+    }
+
+    pub fn forget(kind: Kind, name: &str) {
+        for slot in &THINGS {
+            // SAFETY: things are never freed.
+            let thing = unsafe { slot.load(Ordering::Acquire).as_ref() };
+            if thing
+                .is_some_and(|thing| thing.kind == kind && thing.name.as_bytes() == name.as_bytes())
+            {
+                slot.store(null_mut(), Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Makes SIGTERM also kill the process group that this process leads, if any.
+    pub fn end_group_on_termination() {
+        ENDS_GROUP.store(true, Ordering::Relaxed);
+    }
+
+    /// Makes SIGTERM remove what this process would leave behind, but for directories, then end it.
+    pub fn sweep_on_termination() {
+        // SAFETY: the handler makes only async-signal-safe calls.
+        unsafe { libc::signal(libc::SIGTERM, on_termination as *const () as libc::sighandler_t) };
+    }
+
+    extern "C" fn on_termination(_signal: libc::c_int) {
+        // SAFETY: things are never freed; the calls are plain system calls.
+        unsafe {
+            if OWNER.load(Ordering::Acquire) == libc::getpid() as u32 {
+                let things = THINGS.iter().filter_map(|slot| slot.load(Ordering::Acquire).as_ref());
+                let left = things.filter(|thing| !thing.remove()).count();
+                let record = RECORD.load(Ordering::Acquire).as_ref();
+                let _ = record.filter(|_| left == 0).is_some_and(Thing::remove);
+            }
+            if ENDS_GROUP.load(Ordering::Relaxed) && libc::getpgrp() == libc::getpid() {
+                libc::kill(0, libc::SIGKILL);
+            }
+            libc::_exit(143);
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod os {
+    use std::fs;
+    use std::path::Path;
+
+    use super::Kind;
+    #[cfg(unix)]
+    pub use super::unix::{create_own, open_own};
+    #[cfg(windows)]
+    pub use super::windows::{create_own, open_own};
+
+    pub fn remove(_kind: Kind, name: &str) -> bool {
+        match fs::symlink_metadata(name) {
+            Ok(facts) => !super::emptying::is_own(&facts) || fs::remove_file(name).is_ok(),
+            Err(_) => true,
+        }
+    }
+
+    pub fn remember_record(_path: Option<&Path>) {}
+
+    pub fn remember(_kind: Kind, _name: &str) {}
+
+    pub fn forget(_kind: Kind, _name: &str) {}
+}
+
+#[cfg(windows)]
+mod windows {
+    use std::fs::{File, OpenOptions, symlink_metadata};
+    use std::io;
+    use std::path::Path;
+
+    /// A user's directory of temporary files is private on Windows.
+    pub fn create_own(path: &Path) -> io::Result<File> {
+        OpenOptions::new().read(true).write(true).create_new(true).open(path)
+    }
+
+    pub fn open_own(path: &Path) -> Option<File> {
+        let is_file = symlink_metadata(path).is_ok_and(|facts| facts.is_file());
+        OpenOptions::new().read(true).write(true).open(path).ok().filter(|_| is_file)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Directory;
+    use super::*;
+
+    /// Runs a test while no other one of this module has things: some look at the process's record.
+    fn alone() -> std::sync::MutexGuard<'static, ()> {
+        static ALONE: Mutex<()> = Mutex::new(());
+        ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The highest pid of Linux is 2^22, so no process has this one.
+    const DEAD: u32 = 4_194_305;
+
+    /// A record that an ended process left.
+    fn left(things: &[(Kind, &str)]) -> PathBuf {
+        let path = std::env::temp_dir().join(random_name(&format!("{RECORD}{DEAD}-")));
+        let mut file = os::create_own(&path).unwrap();
+        for (kind, name) in things {
+            write!(file, "{} {name}\0", <&str>::from(*kind)).unwrap();
+        }
+        path
+    }
+
+    fn temporary(name: &str) -> PathBuf {
+        std::env::temp_dir().join(random_name(&format!("oscost-test-{name}-")))
+    }
+
+    #[test]
+    fn only_what_dead_processes_left_is_swept() {
+        let _alone = alone();
+        let mine = Recorded::file().unwrap();
+        let directory = Directory::new().unwrap();
+        let [theirs, unrecorded] = ["theirs", "unrecorded"].map(temporary);
+        let folder = temporary("folder");
+        fs::create_dir(&folder).unwrap();
+        for path in [mine.path(), &theirs, &unrecorded, &folder.join("f0000001")] {
+            fs::write(path, "x").unwrap();
+        }
+        let path = |path: &PathBuf| path.to_str().unwrap().to_owned();
+        let record = left(&[(Kind::File, &path(&theirs)), (Kind::Directory, &path(&folder))]);
+        // An entry that a kill cut off.
+        let cut = format!("file {}", unrecorded.display());
+        fs::OpenOptions::new()
+            .append(true)
+            .open(&record)
+            .unwrap()
+            .write_all(cut.as_bytes())
+            .unwrap();
+        sweep(DEAD + 1);
+        assert!(theirs.exists(), "of another process");
+        sweep(DEAD);
+        sweep_dead();
+        assert!(mine.path().exists() && directory.path().exists());
+        assert!(!theirs.exists() && !folder.exists() && !record.exists());
+        assert!(unrecorded.exists());
+        fs::remove_file(&unrecorded).unwrap();
+        let gone = [mine.path().to_owned(), directory.path().to_owned()];
+        drop((mine, directory));
+        assert!(gone.iter().all(|path| !path.exists()));
+    }
+
+    #[test]
+    fn a_thing_is_recorded_before_it_exists_and_names_are_not_repeated() {
+        let _alone = alone();
+        let things: Vec<Recorded> = (0..20).map(|_| Recorded::file().unwrap()).collect();
+        let mine = MINE.lock().unwrap();
+        let path = mine.as_ref().unwrap().path.clone();
+        drop(mine);
+        // Windows reads no locked file, and the lock is this process's.
+        if !crate::IS_WINDOWS {
+            let text = fs::read(&path).unwrap();
+            let names: Vec<&str> = parse(&text).into_iter().map(|(_, name)| name).collect();
+            assert!(things.iter().all(|thing| names.contains(&thing.name.as_str())), "{names:?}");
+        }
+        let names: std::collections::BTreeSet<_> = things.iter().map(|one| &one.name).collect();
+        assert_eq!(names.len(), 20);
+    }
+
+    #[test]
+    fn names_that_are_no_records_are_left_alone() {
+        assert_eq!(pid_in("oscost-record-17-0123456789abcdef"), Some(17));
+        for name in ["oscost-record-17", "oscost-record-x-1", "oscost-worker-17", "record-17-1"] {
+            assert_eq!(pid_in(name), None, "{name}");
+        }
+        let unknown = b"file /a\0link /b\0file\0\xff /c\0queue /d\0file /cut";
+        assert_eq!(parse(unknown), [(Kind::File, "/a"), (Kind::Queue, "/d")]);
+        assert!(parse(b"").is_empty());
+    }
+
+    /// Another user could make root remove its files by a record, or by a link in the place of one.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn records_and_things_of_others_are_left_alone() {
+        use std::os::unix::fs::{chown, symlink};
+
+        const OTHER: u32 = 65_534;
+        let _alone = alone();
+        let [mine, theirs] = ["mine", "theirs"].map(temporary);
+        fs::write(&mine, "x").unwrap();
+        fs::write(&theirs, "x").unwrap();
+        if testing::skip_unless(chown(&theirs, Some(OTHER), None).is_ok(), "needs root") {
+            return [mine, theirs].iter().for_each(|path| fs::remove_file(path).unwrap());
+        }
+        let path = |path: &PathBuf| path.to_str().unwrap().to_owned();
+        let foreign = left(&[(Kind::File, &path(&mine))]);
+        chown(&foreign, Some(OTHER), None).unwrap();
+        let elsewhere = temporary("elsewhere");
+        fs::write(&elsewhere, format!("file {}\0", mine.display())).unwrap();
+        let link = std::env::temp_dir().join(random_name(&format!("{RECORD}{DEAD}-")));
+        symlink(&elsewhere, &link).unwrap();
+        let own = left(&[(Kind::File, &path(&theirs))]);
+        sweep(DEAD);
+        assert!(mine.exists() && foreign.exists() && link.is_symlink(), "by a foreign record");
+        assert!(theirs.exists() && !own.exists(), "of a foreign user");
+        for path in [mine, theirs, foreign, elsewhere, link] {
+            fs::remove_file(path).unwrap();
+        }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn objects_of_the_dead_are_swept_and_those_of_others_are_not() {
+        let _alone = alone();
+        let things = [
+            Recorded::queue().unwrap(),
+            Recorded::semaphore_set().unwrap(),
+            Recorded::message_queue().unwrap(),
+        ];
+        let name = std::ffi::CString::new(things[0].name()).unwrap();
+        let [set, queue] = [things[1].key(), things[2].key()];
+        let mode: libc::mode_t = 0o600;
+        let exist = |flags: libc::c_int| {
+            // SAFETY: the name is a string that outlives the call; no attributes are given; the descriptor is our own, or -1.
+            unsafe {
+                let posix = libc::mq_open(
+                    name.as_ptr(),
+                    flags,
+                    mode,
+                    std::ptr::null_mut::<libc::mq_attr>(),
+                );
+                libc::close(posix);
+                let flags = if flags == 0 { 0 } else { libc::IPC_CREAT | 0o600 };
+                [posix >= 0, libc::semget(set, 1, flags) >= 0, libc::msgget(queue, flags) >= 0]
+            }
+        };
+        if testing::skip_unless(exist(libc::O_CREAT) == [true; 3], "needs queues of both kinds") {
+            return;
+        }
+        // A set that another program made, under a key that is no longer in a record's hands.
+        let other = random_key();
+        // SAFETY: makes a set; no memory is passed.
+        let made = unsafe { libc::semget(other, 1, libc::IPC_CREAT | libc::IPC_EXCL | 0o600) };
+        let words: Vec<(Kind, String)> =
+            things.iter().map(|thing| (thing.kind, thing.name.clone())).collect();
+        left(&words.iter().map(|(kind, name)| (*kind, name.as_str())).collect::<Vec<_>>());
+        sweep(DEAD);
+        assert_eq!(exist(0), [false; 3]);
+        // SAFETY: removes the set; no memory is passed.
+        let was_there = unsafe { libc::semctl(made, 0, libc::IPC_RMID) } == 0;
+        assert!(made >= 0 && was_there, "a set that no record names was removed");
+        drop(things);
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_child_that_is_killed_leaves_what_its_record_names_to_a_sweep() {
+        let _alone = alone();
+        let folder = temporary("killed");
+        fs::create_dir(&folder).unwrap();
+        // SAFETY: the child makes files, waits, and is killed; it returns from nothing.
+        let pid = unsafe { libc::fork() };
+        if pid == 0 {
+            let file = Recorded::file().unwrap();
+            let directory = Directory::new_in(&folder).unwrap();
+            fs::write(file.path(), "x").unwrap();
+            fs::write(directory.path().join("f0000001"), "x").unwrap();
+            fs::write(folder.join("ready"), file.path().to_str().unwrap()).unwrap();
+            loop {
+                std::thread::sleep(testing::PATIENCE);
+            }
+        }
+        let ready = folder.join("ready");
+        let file =
+            testing::until_some(|| fs::read_to_string(&ready).ok().filter(|text| !text.is_empty()));
+        sweep(pid as u32);
+        assert!(Path::new(&file).exists(), "it is alive");
+        // SAFETY: the child is our own, and has not been waited for.
+        unsafe {
+            libc::kill(pid, libc::SIGKILL);
+            libc::waitpid(pid, std::ptr::null_mut(), 0);
+        }
+        sweep(pid as u32);
+        assert!(!Path::new(&file).exists());
+        fs::remove_file(ready).unwrap();
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+        fs::remove_dir(&folder).unwrap();
+    }
+}
