@@ -1,16 +1,20 @@
-//! A store comes from anybody: its packed texts, rounds and figures. The first octet says which, the next two a length or a checksum.
+//! A store comes from anybody: its packed results, rounds and figures. The first octet says which, the next two a length or a checksum.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use results::store::fuzzing::{lines_again, repacked, text_again, unpacked, unpacked_lines};
+use results::CaseResult;
+use results::store::fuzzing::{
+    lines_again, repacked, results_again, unpacked_lines, unpacked_results,
+};
 
 fuzz_target!(|data: &[u8]| {
     let [kind, low, high, bytes @ ..] = data else { return };
     let number = u16::from_le_bytes([*low, *high]);
     match kind % 4 {
         0 => {
-            if let Some(text) = unpacked(bytes, number.into()) {
-                assert_eq!(text.len(), usize::from(number));
+            if let Some(results) = unpacked_results(bytes, number.into()) {
+                let text = serde_json::to_string(&results).expect("results can be written");
+                assert_eq!(results_again(&text).as_ref(), Some(&results));
             }
         }
         // Few inputs have the checksum; the others must not panic or take memory.
@@ -23,7 +27,10 @@ fuzz_target!(|data: &[u8]| {
         }
         _ => {
             let Ok(text) = std::str::from_utf8(bytes) else { return };
-            assert_eq!(text_again(text), text);
+            if let Some(results) = results_again(text) {
+                let plain: Vec<CaseResult> = serde_json::from_str(text).expect("these results");
+                assert_eq!(results, plain);
+            }
             assert_eq!(lines_again(text), text);
         }
     }

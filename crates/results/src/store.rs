@@ -35,15 +35,16 @@ pub use thinning::Thinned;
 pub mod fuzzing {
     use super::figures::RunFigure;
     use super::packing;
+    use crate::document::CaseResult;
 
-    /// A text packed and unpacked.
-    pub fn text_again(text: &str) -> String {
-        packing::unpack(&packing::pack(text), text.len() as u64).expect("what was packed is whole")
+    /// Results as text, packed and unpacked; `None` if they are refused.
+    pub fn results_again(text: &str) -> Option<Vec<CaseResult>> {
+        packing::unpack_results(&packing::pack(text), text.len() as u64).ok()
     }
 
-    /// A packed text that is said to have this length; `None` if it is damaged.
-    pub fn unpacked(packed: &[u8], bytes: u64) -> Option<String> {
-        packing::unpack(packed, bytes).ok()
+    /// Packed results that are said to have this length as text; `None` if they are refused.
+    pub fn unpacked_results(packed: &[u8], bytes: u64) -> Option<Vec<CaseResult>> {
+        packing::unpack_results(packed, bytes).ok()
     }
 
     /// Lines of a round packed and unpacked.
