@@ -260,12 +260,12 @@ impl Journal {
     }
 }
 
-fn in_order(rows: &BTreeMap<String, Row>, nodes: &[Node]) -> Vec<Row> {
+pub(crate) fn in_order(rows: &BTreeMap<String, Row>, nodes: &[Node]) -> Vec<Row> {
     nodes.iter().filter_map(|node| rows.get(&node.name).cloned()).collect()
 }
 
 /// The rows after all complete lines.
-fn rows_of(text: &str, nodes: &[Node]) -> BTreeMap<String, Row> {
+pub(crate) fn rows_of(text: &str, nodes: &[Node]) -> BTreeMap<String, Row> {
     let rows = nodes.iter().map(|node| (node.name.clone(), Row::new(node)));
     let mut rows: BTreeMap<String, Row> = rows.collect();
     for entry in text.lines().filter_map(|line| serde_json::from_str::<Entry>(line).ok()) {

@@ -35,6 +35,8 @@ mod effort;
 mod error;
 mod exchange;
 mod failure;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod job;
 mod journal;
 mod lock;

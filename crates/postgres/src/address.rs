@@ -75,7 +75,10 @@ impl Address {
         Self::parsed(url, &|name| env::var_os(name))
     }
 
-    fn parsed(url: &str, variable: &dyn Fn(&str) -> Option<OsString>) -> Result<Self, StoreError> {
+    pub(crate) fn parsed(
+        url: &str,
+        variable: &dyn Fn(&str) -> Option<OsString>,
+    ) -> Result<Self, StoreError> {
         let refused = |what: String| StoreError::Server { store: "--store".to_owned(), what };
         let (place, query) = url.split_once('?').unwrap_or((url, ""));
         let after_scheme = place.split_once("://").map_or(place, |(_, rest)| rest);

@@ -6,6 +6,8 @@
 mod address;
 mod connection;
 mod error;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod grants;
 mod migrations;
 mod password;

@@ -64,7 +64,7 @@ fn is_open_to_others(_: &Metadata) -> bool {
 }
 
 /// The password of a line `host:port:database:user:password` that fits.
-fn of_line(line: &str, wanted: &Wanted<'_>) -> Option<String> {
+pub(crate) fn of_line(line: &str, wanted: &Wanted<'_>) -> Option<String> {
     if line.starts_with('#') {
         return None;
     }

@@ -14,6 +14,8 @@ mod error;
 mod event;
 mod evidence;
 mod figures;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod host_evidence;
 mod id;
 mod kept_awake;

@@ -40,7 +40,11 @@ struct Round<'r> {
     environment: Option<RoundEnvironment>,
 }
 
-fn of_rows(rows: &[RoundRow], mut levels: Levels, clock_ghz: Option<f64>) -> Option<Recorded> {
+pub(crate) fn of_rows(
+    rows: &[RoundRow],
+    mut levels: Levels,
+    clock_ghz: Option<f64>,
+) -> Option<Recorded> {
     let made = rows.iter().filter(|row| row.kind != KIND_KEPT);
     let times = measuring_ms(made.clone().map(|row| row.started_ms));
     let rounds = made.zip(times).filter_map(|(row, at_ms)| read(row, at_ms));

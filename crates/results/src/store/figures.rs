@@ -157,7 +157,7 @@ impl RunFigure {
         Some(figure)
     }
 
-    fn pack(&self, identity: u32, body: &mut Vec<u8>) {
+    pub(super) fn pack(&self, identity: u32, body: &mut Vec<u8>) {
         let flags = [
             (self.is_sampled, SAMPLED),
             (self.is_doubtful, DOUBTFUL),
@@ -187,7 +187,7 @@ impl RunFigure {
     }
 
     /// The identity of the first record of `body`, the record, and what follows it; `None` if it is cut short.
-    fn split(body: &[u8]) -> Option<(u32, &[u8], &[u8])> {
+    pub(super) fn split(body: &[u8]) -> Option<(u32, &[u8], &[u8])> {
         let mut rest = body;
         let identity = u32::from_le_bytes(taken(&mut rest)?);
         let [_, _, flags @ ..] = taken::<4>(&mut rest)?;
@@ -199,7 +199,7 @@ impl RunFigure {
     }
 
     /// The identity of the first record of `body`, its figure, and what follows it; `None` if it is cut short.
-    fn unpack(body: &[u8]) -> Option<(u32, Self, &[u8])> {
+    pub(super) fn unpack(body: &[u8]) -> Option<(u32, Self, &[u8])> {
         let mut rest = body;
         let identity = u32::from_le_bytes(taken(&mut rest)?);
         let rounds = u16::from_le_bytes(taken(&mut rest)?);

@@ -26,7 +26,6 @@ mod body;
 mod error;
 mod fields;
 mod header;
-#[cfg(not(fuzzing))]
 mod sign;
 mod words;
 
@@ -36,7 +35,6 @@ use crate::list::Recipient;
 pub use error::TemplateError;
 use fields::{Columns, Part, Source};
 use header::RenderedField;
-#[cfg(not(fuzzing))]
 pub use sign::{SignError, Signer};
 use smtp::data::{LINE_OCTETS, LongLine, extend_wire, to_wire, too_long, without_mark};
 
