@@ -29,8 +29,8 @@ const ADDRESSES_AT_MOST: usize = 16;
 const TRIES: u32 = 2;
 /// Maximum number of successive queries for one domain: its MX, and the addresses of some of its servers.
 const QUESTIONS: u32 = 4;
-/// Number of cached answers, for domains with the same mail servers.
-const ANSWERS_KEPT: usize = 50_000;
+/// Number of cached answers, for domains with the same mail servers: an answer of 64 kB takes almost a megabyte of memory.
+const ANSWERS_KEPT: usize = 50;
 
 /// The route of a domain, and its validity by the TTLs.
 #[derive(Debug)]
@@ -95,7 +95,11 @@ impl Finder {
             return never(format!("{domain} is no domain name"), self.nothing_holds);
         };
         match self.ask(name.clone(), RecordType::MX, until).await {
-            Answer::Records(lookup) => self.find_servers(domain, &lookup, until).await,
+            Answer::Records(lookup) => {
+                let (servers, holds) = (servers(domain, &lookup), time_left(&lookup));
+                drop(lookup); // it may be large, and the addresses take a while
+                self.find_servers(domain, servers, holds, until).await
+            }
             Answer::Nothing(holds) => self.find_itself(domain, name, holds, until).await,
             Answer::NoName(holds) => never(format!("{domain} does not exist"), holds),
             Answer::Failed(cause) => later(format!("MX of {domain}: {cause}")),
@@ -123,23 +127,16 @@ impl Finder {
         }
     }
 
-    async fn find_servers(&self, domain: &str, lookup: &Lookup, until: Instant) -> Found {
-        let mut servers: Vec<(u16, Name)> = lookup
-            .record_iter()
-            .filter_map(|record| record.data().as_mx())
-            .map(|mx| (mx.preference(), mx.exchange().clone()))
-            .collect();
-        let mut holds = time_left(lookup);
-        servers.retain(|(_, server)| !server.is_root());
+    async fn find_servers(
+        &self,
+        domain: &str,
+        servers: Vec<(u16, Name)>,
+        mut holds: Duration,
+        until: Instant,
+    ) -> Found {
         if servers.is_empty() {
             return never(format!("{domain} takes no mail (null MX, RFC 7505)"), holds);
         }
-        // Servers of equal preference are shuffled to distribute the load. `RandomState` has a new seed each time.
-        let seed = RandomState::new().hash_one(domain);
-        servers.shuffle(&mut StdRng::seed_from_u64(seed));
-        servers.sort_by_key(|&(preference, _)| preference);
-        servers.truncate(SERVERS_AT_MOST);
-
         let (mut targets, mut without, mut failure) = (Vec::new(), Vec::new(), None);
         for (preference, server) in servers {
             let name = text_of(&server);
@@ -240,6 +237,23 @@ impl Finder {
             code => Answer::Failed(format!("the name server says: {code}")),
         }
     }
+}
+
+/// The mail servers of a domain by preference, without the null MX.
+fn servers(domain: &str, lookup: &Lookup) -> Vec<(u16, Name)> {
+    let mut servers: Vec<(u16, Name)> = lookup
+        .record_iter()
+        .filter_map(|record| record.data().as_mx())
+        .filter(|mx| !mx.exchange().is_root())
+        .map(|mx| (mx.preference(), mx.exchange().clone()))
+        .collect();
+    // Servers of equal preference are shuffled to distribute the load. `RandomState` has a new seed each time.
+    let seed = RandomState::new().hash_one(domain);
+    servers.shuffle(&mut StdRng::seed_from_u64(seed));
+    servers.sort_by_key(|&(preference, _)| preference);
+    servers.truncate(SERVERS_AT_MOST);
+    servers.shrink_to_fit();
+    servers
 }
 
 fn set(resolver: &mut ResolverOpts, options: &MxOptions) {
