@@ -101,10 +101,13 @@ impl Hosts {
 
     /// The job that was begun last.
     fn latest_job(&self) -> String {
-        let jobs =
-            fs::read_dir(self.nodes.home(FRONT).join(".local/share/oscost/fleet")).expect("jobs");
-        let names = jobs.flatten().filter_map(|job| job.file_name().into_string().ok());
-        names.max().expect("a job")
+        self.jobs().into_iter().max().expect("a job")
+    }
+
+    fn jobs(&self) -> Vec<String> {
+        let jobs = fs::read_dir(self.nodes.home(FRONT).join(".local/share/oscost/fleet"));
+        let names = jobs.into_iter().flatten().flatten();
+        names.filter_map(|job| job.file_name().into_string().ok()).collect()
     }
 
     /// The runs that a node has in its own stores of jobs.
@@ -224,10 +227,10 @@ fn a_killed_coordinator_loses_nothing_and_a_stop_ends_what_was_started() {
 #[test]
 fn a_coordinator_killed_at_random_has_each_run_that_it_called_measured_once() {
     let Some(hosts) = Hosts::new() else { return };
-    for _ in 0..kills(2) {
+    for nth in 0..kills(2) {
         let before = hosts.nodes.runs().len();
         let mut running = hosts.begin(&format!("run {SHORT} --hosts n1,n2"));
-        until_while(&mut running, "a node measures", || !hosts.nodes.are_all("waiting", 2));
+        until_while(&mut running, "the job has begun", || hosts.jobs().len() > nth);
         run_on(4_000);
         kill(&mut running);
         let job = hosts.latest_job();
