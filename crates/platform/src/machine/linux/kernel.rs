@@ -93,10 +93,10 @@ const PARAMETERS: &str = "\
     noxsave no_kvmclock no_timer_check nr_cpus numa numa_balancing page_poison pcie_aspm preempt psi pti \
     randomize_kstack_offset rcu_nocb_poll rcu_nocbs reg_file_data_sampling retbleed schedstats security selinux skew_tick \
     slab_nomerge slub_debug spec_rstack_overflow spec_store_bypass_disable spectre_bhi spectre_v2 spectre_v2_user srbds ssbd \
-    swapaccount threadirqs thp_anon transparent_hugepage tsa tsc tsx tsx_async_abort vdso vsyscall watchdog_thresh";
+    swapaccount swiotlb threadirqs thp_anon transparent_hugepage tsa tsc tsx tsx_async_abort vdso vsyscall watchdog_thresh";
 
 /// Parts of the kernel all of whose parameters are kept.
-const PARTS: &str = "arm64 cpufreq cpuidle intel_idle iommu kvm kvm_amd kvm_intel nvme nvme_core page_alloc processor \
+const PARTS: &str = "arm64 cpufreq cpuidle cpuidle_haltpoll haltpoll intel_idle iommu kvm kvm_amd kvm_intel nvme nvme_core page_alloc processor \
                      rcupdate rcutree sysctl workqueue zswap";
 
 /// The parameters of a kernel's command line on which figures depend, and the number of the others: these name disks, hosts and
