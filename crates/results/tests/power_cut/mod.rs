@@ -176,7 +176,7 @@ fn cut_at_many_moments(id: &str, check: impl Fn(&Path, &Said)) -> usize {
             said.take(text);
         }
         // What was said a moment ago is what a cut endangers.
-        let is_due = number as usize % every == 0 || matches!(event, Event::Said(_));
+        let is_due = (number as usize).is_multiple_of(every) || matches!(event, Event::Said(_));
         if !is_due {
             continue;
         }
