@@ -120,7 +120,7 @@ fn a_power_cut_loses_no_run_of_a_node_that_is_done() {
     // Memory is as good as a disk, whose power is not cut here.
     let in_memory = Path::new("/dev/shm");
     let place = if in_memory.is_dir() { in_memory.to_owned() } else { std::env::temp_dir() };
-    let (mut disk, mut done, mut cuts) = (Disk::default(), BTreeSet::new(), 0);
+    let (mut disk, mut done, mut cuts) = (Disk::default(), BTreeSet::new(), 0_usize);
     for (event, number) in events.iter().zip(0..) {
         disk.happen(event);
         if let Event::Said(text) = event {
@@ -132,7 +132,7 @@ fn a_power_cut_loses_no_run_of_a_node_that_is_done() {
             for name in [JOBS, STORE] {
                 disk.lay(&root.join(name), &laid.path().join(name), unsynced);
             }
-            let is_resumed = cuts % CUTS_PER_RESUME == 0;
+            let is_resumed = cuts.is_multiple_of(CUTS_PER_RESUME);
             let checked = catch_unwind(AssertUnwindSafe(|| check(laid.path(), &done, is_resumed)));
             if checked.is_err() {
                 let kept = laid.keep();

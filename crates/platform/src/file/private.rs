@@ -7,8 +7,8 @@ use std::path::Path;
 /// Options by which a file is created with mode 0600, and no link is followed.
 pub use os::options;
 
-/// Writes the names in a directory to the disk, so that what was created, renamed or removed in it stays so after a loss of power.
-/// Windows has no such call.
+/// Writes the names in a directory to the disk, so that what was created, renamed or removed in it stays so after a loss of power,
+/// where the system and its file system can: Windows has no such call, and a directory that may not be read cannot be opened for it.
 ///
 /// # Errors
 /// Errors of open(2) and fsync(2).
@@ -76,8 +76,15 @@ mod os {
     }
 
     pub fn sync_directory(path: &Path) -> io::Result<()> {
+        use io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
+
         let path = if path == Path::new("") { Path::new(".") } else { path };
-        File::open(path)?.sync_all()
+        match File::open(path).and_then(|directory| directory.sync_all()) {
+            Err(error) if matches!(error.kind(), InvalidInput | PermissionDenied | Unsupported) => {
+                Ok(())
+            }
+            other => other,
+        }
     }
 
     pub fn create_directory(path: &Path) -> io::Result<()> {

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use platform::file::access::{close_to_others, try_lock};
-use platform::file::filesystem::directory_to_sync;
+use platform::file::private::sync_directory;
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
@@ -57,22 +57,9 @@ pub(super) fn for_writing(path: &Path) -> Result<(Connection, bool), StoreError>
     // What is stored from now on outlives a power cut only if the names of the file and its log do.
     let made = own.ancestors().take_while(|folder| Some(*folder) != was_there.as_deref());
     for folder in made.map(folder).chain([own.clone()]) {
-        sync_entries(&folder).map_err(|error| StoreError::io(&folder, error))?;
+        sync_directory(&folder).map_err(|error| StoreError::io(&folder, error))?;
     }
     Ok(opened)
-}
-
-/// Makes the names of the files in a folder durable, where the system and its file system can.
-pub(super) fn sync_entries(folder: &Path) -> io::Result<()> {
-    let Ok(opened) = directory_to_sync(folder) else { return Ok(()) };
-    match opened.sync_all() {
-        Err(error)
-            if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) =>
-        {
-            Ok(())
-        }
-        other => other,
-    }
 }
 
 /// Opens for reading only.

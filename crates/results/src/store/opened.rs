@@ -7,10 +7,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use platform::file::private::sync_directory;
+
 use super::engine::{Engine, values};
 use super::error::StoreError;
 use super::location;
-use super::open::sync_entries;
 use super::sqlite::Sqlite;
 use crate::check::one_line;
 use crate::document::MACHINE_ID;
@@ -223,7 +224,7 @@ impl Journals {
 
     /// Makes durable which files there are: one that is back after a power cut would be sent, or its run be deleted, once more.
     pub fn sync(&self) -> Result<(), StoreError> {
-        sync_entries(&self.folder).map_err(|error| StoreError::io(&self.folder, error))
+        sync_directory(&self.folder).map_err(|error| StoreError::io(&self.folder, error))
     }
 }
 
