@@ -317,7 +317,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let path = records(&directory)[0].0.clone();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
-        assert_eq!(jobs(), [String::new(); 0]);
+        assert!(jobs().is_empty());
     }
 
     #[test]

@@ -122,9 +122,11 @@ impl Address {
             [] => config.get_hosts().iter().all(|host| is_local(&name_of(host))),
             addresses => addresses.iter().all(IpAddr::is_loopback),
         };
+        // What follows a colon may be a password that was written in the wrong place.
+        let shown_user = user.split(':').next().unwrap_or_default();
         let name = match port {
-            DEFAULT_PORT => format!("postgres://{user}@{host_name}/{database}"),
-            port => format!("postgres://{user}@{host_name}:{port}/{database}"),
+            DEFAULT_PORT => format!("postgres://{shown_user}@{host_name}/{database}"),
+            port => format!("postgres://{shown_user}@{host_name}:{port}/{database}"),
         };
         let uses_tls = match options.mode.as_deref() {
             None => !is_local,
@@ -284,7 +286,9 @@ mod tests {
             "postgres://ann@db.example/perf?password=hunter2&port=x",
             "postgres://ann@db.example/perf?user=ann&password=hunter2@x/y",
             "postgres://ann@db.example/perf?passfile=%ZZhunter2",
-            "postgres://ann:hunter2@db.example/perf#hunter2",
+            "postgres://ann:hunter2@db.example/perf#more",
+            "postgres://ann%3Ahunter2@db.example/perf",
+            "postgres://db.example/perf?user=ann:hunter2",
             "postgres://ann:hunter2 @db.example/perf",
             "postgres://ann:hunter2\\@db.example/perf",
             "postgres:///perf?host=ann:hunter2@db.example",

@@ -127,18 +127,6 @@ impl Drop for Other {
     }
 }
 
-/// Ids of runs that a command says it has stored.
-fn acknowledged(said: &str) -> Vec<String> {
-    let lines = said.lines().filter_map(|line| line.strip_prefix("oscost: "));
-    let ids = lines.filter_map(|line| {
-        let imported = line.strip_prefix("run ").and_then(|rest| rest.strip_suffix(" is imported"));
-        let saved =
-            || line.strip_prefix("saved as run")?.trim_start_matches('s').split(" after").next();
-        imported.or_else(saved)
-    });
-    ids.flat_map(|ids| ids.split(", ").map(|id| id.trim().to_owned()).collect::<Vec<_>>()).collect()
-}
-
 #[test]
 fn nothing_of_another_user_is_touched_and_nothing_acknowledged_is_lost() {
     const SYSTEMS: &str = "run clock/std-instant --on native --on again=native --quick --budget 1s";
@@ -170,7 +158,7 @@ fn nothing_of_another_user_is_touched_and_nothing_acknowledged_is_lost() {
         run_on(if has_killed { 200 } else { 1 });
         killed += usize::from(child.try_wait().expect("our child").is_none());
         child.kill().expect("our own child");
-        known.extend(acknowledged(&said_by(child).err));
+        known.extend(said_by(child).acknowledged());
         other.is_untouched(&bench);
         nobody_is_left(&bench);
         let store = Store::open_read_only(&bench.store()).expect("it is a store");

@@ -241,6 +241,20 @@ impl Said {
         let id = self.err.lines().find_map(|line| line.strip_prefix("oscost: saved as run "));
         id.unwrap_or_else(|| panic!("nothing was saved: {}", self.err)).to_owned()
     }
+
+    /// The ids of all runs that were saved or imported.
+    pub fn acknowledged(&self) -> Vec<String> {
+        let lines = self.err.lines().filter_map(|line| line.strip_prefix("oscost: "));
+        let ids = lines.filter_map(|line| {
+            let imported =
+                line.strip_prefix("run ").and_then(|rest| rest.strip_suffix(" is imported"));
+            let saved = || {
+                line.strip_prefix("saved as run")?.trim_start_matches('s').split(" after").next()
+            };
+            imported.or_else(saved)
+        });
+        ids.flat_map(|ids| ids.split(", ")).map(|id| id.trim().to_owned()).collect()
+    }
 }
 
 /// What a text says, wherever its lines are broken.

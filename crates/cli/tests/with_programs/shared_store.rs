@@ -1,6 +1,7 @@
 //! Runs into a PostgreSQL server, which this program starts: the commands work as on a file, the password appears nowhere, and a
 //! server that is killed costs nothing.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
@@ -11,7 +12,8 @@ use std::time::Duration;
 
 use crate::common::linux::set_mode;
 use crate::common::{
-    Bench, Said, Says, entries, finish, kill, needs, said_by, skip_unless, started, until,
+    Bench, Said, Says, entries, finish, kill, kills, needs, run_on, said_by, skip_unless, started,
+    until,
 };
 use testing::postgres::{OWNER, PASSWORD, Server};
 
@@ -311,4 +313,35 @@ fn a_killed_run_is_resumed_from_its_journal() {
     assert_eq!(shown.with(0).saved(), id);
     assert_eq!(shared.journals(), [""; 0]);
     assert!(has_all_rounds(&shared.server, "postgres", &id));
+}
+
+/// `OSCOST_KILLS=100 cargo test -p oscost --test with_programs whatever_is_killed` kills more often.
+#[test]
+fn what_was_acknowledged_is_on_the_server_whatever_is_killed() {
+    const QUICK: &str = "run clock/std-instant --quick --budget 300ms";
+    let Some(shared) = Shared::new() else { return };
+    let first = shared.oscost(&format!("{QUICK} --json")).with(0);
+    let id = first.saved();
+    let mut known = BTreeSet::from([id.clone()]);
+    for nth in 0..kills(6) {
+        let command = match nth % 3 {
+            0 => QUICK.to_owned(),
+            1 => {
+                let new = format!("20200101-{nth:06}-abcd");
+                shared.bench.write("import.json", &first.out.replace(&id, &new));
+                "import import.json".to_owned()
+            }
+            _ => "sync".to_owned(),
+        };
+        let mut child = started(&mut shared.command(&command));
+        run_on(if nth % 3 == 0 { 2_000 } else { 300 });
+        child.kill().expect("our own child");
+        known.extend(said_by(child).acknowledged());
+    }
+    // Runs that were killed are not finished, and are sent as far as they are.
+    shared.oscost("sync").ended();
+    let list = shared.server.sql("postgres", "SELECT id FROM oscost.runs");
+    let stored: BTreeSet<String> = list.lines().map(str::to_owned).collect();
+    let lost: Vec<_> = known.difference(&stored).collect();
+    assert!(lost.is_empty(), "{lost:?} of {stored:?}");
 }

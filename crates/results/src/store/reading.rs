@@ -16,6 +16,9 @@ const ROUNDS: &str =
       JOIN texts AS points ON points.seq = packed_rounds.params
       JOIN texts AS outcomes ON outcomes.seq = packed_rounds.outcome) AS rounds";
 
+/// Maximum length of the facts, tags or options of a run as JSON, in bytes: all that a document may have, and its escapes.
+const JSON_BYTES: usize = 8 << 20;
+
 /// An id that no run has, in place of that of a run by this user.
 pub(super) const NO_RUN: &str = "";
 
@@ -288,6 +291,12 @@ impl Store {
         id: &str,
     ) -> Result<T, StoreError> {
         let text: String = self.column(row, index)?;
+        if text.len() > JSON_BYTES {
+            let (bytes, most) = (text.len(), JSON_BYTES >> 20);
+            let what =
+                format!("{name} of run {id} has {bytes} bytes, more than {most} MiB, the limit");
+            return Err(self.damaged(what));
+        }
         serde_json::from_str(&text)
             .map_err(|error| self.damaged(format!("{name} of run {id}: {error}")))
     }

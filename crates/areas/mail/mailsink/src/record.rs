@@ -7,6 +7,8 @@ use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ring::digest::{Context, SHA256};
@@ -15,18 +17,23 @@ use serde::Serialize;
 /// Maximum number of bytes of a header that are searched for the Message-ID.
 const HEADER_AT_MOST: usize = 64 * 1024;
 
+/// Maximum size of recipients and headers that are recorded for all messages in progress, in bytes.
+const PENDING_AT_MOST: usize = 64 << 20;
+
 /// Writes messages to a log, a directory, or both.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
     log: Option<Log>,
     folder: Option<Folder>,
+    /// Size of recipients and headers of all messages in progress.
+    pending: Arc<AtomicUsize>,
 }
 
 impl Recorder {
     /// Opens a log to append to, a directory, or both.
     pub fn open(log: Option<&Path>, folder: Option<&Path>) -> io::Result<Self> {
         let log = log.map(Log::open).transpose()?;
-        Ok(Self { log, folder: folder.map(Folder::open).transpose()? })
+        Ok(Self { log, folder: folder.map(Folder::open).transpose()?, ..Self::default() })
     }
 
     /// Whether neither log nor directory is written.
@@ -44,6 +51,7 @@ impl Recorder {
             whole: Context::new(&SHA256),
             content: Context::new(&SHA256),
             part: self.folder.as_mut().map(Folder::begin),
+            share: Share { own: 0, all: Arc::clone(&self.pending) },
         })
     }
 
@@ -99,6 +107,31 @@ pub(crate) struct PendingRecord {
     whole: Context,
     content: Context,
     part: Option<io::Result<Part>>,
+    share: Share,
+}
+
+/// The share of a message in what is recorded for all messages in progress.
+struct Share {
+    own: usize,
+    all: Arc<AtomicUsize>,
+}
+
+impl Share {
+    /// Adds `bytes`; returns whether there is room for them.
+    fn add(&mut self, bytes: usize) -> bool {
+        let has_room = self.all.load(Ordering::Relaxed) + bytes <= PENDING_AT_MOST;
+        if has_room {
+            self.own += bytes;
+            self.all.fetch_add(bytes, Ordering::Relaxed);
+        }
+        has_room
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.all.fetch_sub(self.own, Ordering::Relaxed);
+    }
 }
 
 impl fmt::Debug for PendingRecord {
@@ -122,18 +155,24 @@ enum HeaderPosition {
 }
 
 impl PendingRecord {
-    /// Adds a recipient.
-    pub fn add_recipient(&mut self, to: &str) {
-        self.to.push(to.to_owned());
+    /// Adds a recipient; returns whether there is room for it.
+    pub fn add_recipient(&mut self, to: &str) -> bool {
+        let has_room = self.share.add(size_of::<String>() + to.len());
+        if has_room {
+            self.to.push(to.to_owned());
+        }
+        has_room
     }
 
-    /// Adds bytes of the message.
+    /// Adds bytes of the message. Without room for the whole header, its Message-ID may be missing in the record.
     pub fn take(&mut self, bytes: &[u8]) {
         self.whole.update(bytes);
         let header = self.header_in(bytes);
         self.content.update(&bytes[header..]);
-        let room = HEADER_AT_MOST - self.header.len();
-        self.header.extend_from_slice(&bytes[..header.min(room)]);
+        let more = header.min(HEADER_AT_MOST - self.header.len());
+        if more > 0 && self.share.add(more) {
+            self.header.extend_from_slice(&bytes[..more]);
+        }
         if let Some(Ok(part)) = &mut self.part
             && let Err(e) = part.file.write_all(bytes)
         {
@@ -293,8 +332,7 @@ mod tests {
 
     fn message(records: &mut Recorder, text: &str, piece: usize) -> Box<PendingRecord> {
         let mut kept = records.begin("from@x");
-        kept.add_recipient("a@y");
-        kept.add_recipient("b@y");
+        assert!(kept.add_recipient("a@y") && kept.add_recipient("b@y"));
         text.as_bytes().chunks(piece).for_each(|some| kept.take(some));
         kept
     }
@@ -327,6 +365,25 @@ mod tests {
             assert_eq!(fs::read_to_string(&two[1]).unwrap(), lines[0]);
             assert_eq!(two[0].with_extension("json"), two[1]);
         }
+    }
+
+    #[test]
+    fn messages_in_progress_are_bounded_together() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut records = Recorder::open(Some(&directory.path().join("log")), None).unwrap();
+        let header = format!("X: {}\r\n", "x".repeat(HEADER_AT_MOST));
+        let mut all = Vec::new();
+        for _ in 0..PENDING_AT_MOST / HEADER_AT_MOST {
+            let mut kept = records.begin("from@x");
+            kept.take(header.as_bytes());
+            all.push(kept);
+        }
+        assert!(!records.begin("from@x").add_recipient("a@y"));
+        drop(message(&mut Recorder::default(), "another sink", 1));
+        records.write(*all.pop().unwrap(), 1, 1, false).unwrap();
+        drop(message(&mut records, "\r\n", 1));
+        let held: usize = all.iter().map(|one| one.header.len()).sum();
+        assert_eq!(records.pending.load(Ordering::Relaxed), held);
     }
 
     #[test]

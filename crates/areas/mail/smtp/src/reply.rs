@@ -13,6 +13,8 @@ pub const LINE_OCTETS: usize = 2_048;
 pub const LINES: usize = 100;
 /// Maximum size of a reply, in octets.
 pub const REPLY_OCTETS: usize = 65_536;
+/// Maximum number of characters of a reply's text where it is shown, counted and stored.
+const SHOWN_CHARACTERS: usize = 1_000;
 /// Number of characters of a malformed line that an error quotes.
 const QUOTED_CHARACTERS: usize = 80;
 
@@ -65,10 +67,19 @@ impl Reply {
     }
 }
 
+/// The reply as one line. Of a long text the beginning is enough, for people and for counts of equal replies.
 impl fmt::Display for Reply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.code)?;
-        self.lines.iter().filter(|line| !line.is_empty()).try_for_each(|line| write!(f, " {line}"))
+        let mut left = SHOWN_CHARACTERS;
+        for line in self.lines.iter().filter(|line| !line.is_empty()) {
+            if let Some((cut, _)) = line.char_indices().nth(left) {
+                return write!(f, " {}…", &line[..cut]);
+            }
+            write!(f, " {line}")?;
+            left -= line.chars().count();
+        }
+        Ok(())
     }
 }
 
@@ -244,6 +255,14 @@ mod tests {
 
     fn fault(bytes: &[u8]) -> Malformed {
         ReplyReader::default().read(bytes).1.expect("all is there").expect_err("it is malformed")
+    }
+
+    #[test]
+    fn a_long_reply_is_shown_in_part() {
+        let line = format!("550-{}\r\n", "ü".repeat(900));
+        let shown = read_one(&(line.repeat(60) + "550 end\r\n")).to_string();
+        assert_eq!(shown, format!("550 {} {}…", "ü".repeat(900), "ü".repeat(100)));
+        assert_eq!(read_one("250-a\r\n250-\r\n250 b\r\n").to_string(), "250 a b");
     }
 
     #[test]

@@ -78,7 +78,7 @@ impl Connection {
             // Without the option a TIME_WAIT remains on one side, which is harmless.
             let _ = SockRef::from(&stream).set_linger(Some(Duration::ZERO));
         }
-        self.progress.partial = Vec::new();
+        self.progress.partial.take();
     }
 }
 

@@ -33,13 +33,13 @@ impl ExternalReplies {
         if progress.partial.is_empty() && bytes == self.same {
             return Verdict::Whole { closes: self.same_closes || progress.last };
         }
-        let mut reply = std::mem::take(&mut progress.partial);
+        let mut reply = progress.partial.take();
         reply.extend_from_slice(bytes);
         match self.judge(&reply, false) {
-            Ok(None) => {
-                progress.partial = reply;
-                Verdict::More
-            }
+            Ok(None) => match progress.partial.keep(reply) {
+                true => Verdict::More,
+                false => Verdict::Wrong("it is one of too many that are not complete".into()),
+            },
             Ok(Some(closes)) => {
                 (self.same, self.same_closes) = (reply, closes);
                 Verdict::Whole { closes: closes || progress.last }
@@ -50,7 +50,7 @@ impl ExternalReplies {
 
     /// Processes the end of the connection: it may be that of the reply.
     pub fn ended(&mut self, progress: &mut Progress) -> Verdict {
-        let reply = std::mem::take(&mut progress.partial);
+        let reply = progress.partial.take();
         match self.judge(&reply, true) {
             Ok(None) => Verdict::More,
             Ok(Some(_)) => Verdict::Whole { closes: true },

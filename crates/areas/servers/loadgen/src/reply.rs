@@ -58,7 +58,7 @@ impl Exchange {
     pub fn begin(&self, progress: &mut Progress, serial: u32, earlier: u32) {
         progress.serial = serial;
         progress.got = 0;
-        progress.partial = Vec::new();
+        progress.partial.take();
         progress.last = self.protocol.requests.is_some_and(|all| earlier + 1 >= all);
     }
 

@@ -124,7 +124,7 @@ impl Connection {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use std::io::{Read, Write};
     use std::net::TcpListener;

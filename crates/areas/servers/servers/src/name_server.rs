@@ -19,6 +19,8 @@ const HEADER: usize = 12;
 const MESSAGE_AT_MOST: usize = 512;
 /// Time limit for a reply.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// Maximum number of datagrams that are no reply to the question, so that a name server cannot keep its client.
+const FOREIGN_AT_MOST: usize = 100;
 /// Interval at which the server checks whether it must end.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -130,7 +132,7 @@ pub(crate) fn resolve(server: SocketAddr) -> io::Result<()> {
     let query = [&id[..], &[1, 0, 0, 1, 0, 0, 0, 0, 0, 0], NAME, &ADDRESS_IN].concat();
     socket.send(&query)?;
     let mut reply = [0; MESSAGE_AT_MOST];
-    loop {
+    for _ in 0..FOREIGN_AT_MOST {
         match socket.recv(&mut reply) {
             Ok(length) => match check(&reply[..length], id) {
                 Some(true) => return Ok(()),
@@ -142,6 +144,7 @@ pub(crate) fn resolve(server: SocketAddr) -> io::Result<()> {
             Err(e) => return Err(e),
         }
     }
+    Err(ErrorKind::TimedOut.into())
 }
 
 /// Whether a reply has an answer without an error; `None` if it does not belong to the question `id`.
@@ -168,6 +171,20 @@ mod tests {
         let silent = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let error = resolve(silent.local_addr().unwrap()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TimedOut);
+    }
+
+    #[test]
+    fn a_server_that_answers_other_questions_is_an_error() {
+        let server = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = server.local_addr().unwrap();
+        let (done_tx, done_rx) = std::sync::mpsc::channel();
+        std::thread::spawn(move || done_tx.send(resolve(address).unwrap_err().kind()));
+        let (_, client) = server.recv_from(&mut [0; MESSAGE_AT_MOST]).unwrap();
+        let done = testing::until_some(|| {
+            let _ = server.send_to(b"no answer", client);
+            done_rx.try_recv().ok()
+        });
+        assert_eq!(done, ErrorKind::TimedOut);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command};
 
 use super::nodes::{FRONT, Nodes, ended, failed_with, row, rows_of, runs_in, signal, until_while};
-use crate::common::{Said, kill, run, started, until};
+use crate::common::{Said, kill, kills, run, run_on, started, until};
 
 /// A run that takes little time: as few rounds as an interval needs, without which a node is not compared.
 const SHORT: &str = "clock/std-instant --quick --precision 50% --budget 60s";
@@ -101,10 +101,13 @@ impl Hosts {
 
     /// The job that was begun last.
     fn latest_job(&self) -> String {
-        let jobs =
-            fs::read_dir(self.nodes.home(FRONT).join(".local/share/oscost/fleet")).expect("jobs");
-        let names = jobs.flatten().filter_map(|job| job.file_name().into_string().ok());
-        names.max().expect("a job")
+        self.jobs().into_iter().max().expect("a job")
+    }
+
+    fn jobs(&self) -> Vec<String> {
+        let jobs = fs::read_dir(self.nodes.home(FRONT).join(".local/share/oscost/fleet"));
+        let names = jobs.into_iter().flatten().flatten();
+        names.filter_map(|job| job.file_name().into_string().ok()).collect()
     }
 
     /// The runs that a node has in its own stores of jobs.
@@ -217,6 +220,27 @@ fn a_killed_coordinator_loses_nothing_and_a_stop_ends_what_was_started() {
         assert_eq!(row(&rows, name)["state"], "stopped");
         // The server ends a moment after the connection.
         until("nothing runs on the node", || hosts.nodes.processes(name).is_empty());
+    }
+}
+
+/// `OSCOST_KILLS=50 cargo test -p oscost --test with_programs killed_at_random` kills more often.
+#[test]
+fn a_coordinator_killed_at_random_has_each_run_that_it_called_measured_once() {
+    let Some(hosts) = Hosts::new() else { return };
+    for nth in 0..kills(2) {
+        let before = hosts.nodes.runs().len();
+        let mut running = hosts.begin(&format!("run {SHORT} --hosts n1,n2"));
+        until_while(&mut running, "the job has begun", || hosts.jobs().len() > nth);
+        run_on(4_000);
+        kill(&mut running);
+        let job = hosts.latest_job();
+        let stored = hosts.nodes.runs();
+        for row in rows_of(&hosts.fleet(&format!("status {job} --json")).ended()) {
+            let is_stored = stored.iter().any(|(run, ..)| row["run"] == run.as_str());
+            assert!(row["state"] != "done" || is_stored, "{row}");
+        }
+        hosts.fleet(&format!("resume {job} --json")).with(0);
+        assert_eq!(hosts.nodes.runs().len(), before + 2);
     }
 }
 

@@ -87,23 +87,23 @@ fn lengths_that_a_store_pretends_are_not_believed() {
     refused(b"[]", 20 << 20, "not of 20971520 bytes");
     let zeros = |count: usize| "0,".repeat(count) + "0";
     let result = |values: &str| format!("[{{\"round_values\": [{values}]}}]");
-    let long = result(&zeros(3_000_000));
+    let long = result(&zeros(100_001));
     refused(long.as_bytes(), long.len(), "\"round_values\" has more than 100000 elements");
-    let wide =
-        format!("[{{\"doubts\": [{}]}}]", vec![format!("[{}]", zeros(90_000)); 40].join(","));
+    let wide = format!("[{{\"doubts\": [{}]}}]", vec![format!("[{}]", zeros(90_000)); 6].join(","));
     refused(wide.as_bytes(), wide.len(), "a result has more than 500000 values");
-    let many = format!("[{}]", vec!["{}"; 600_000].join(","));
+    let many = format!("[{}]", vec!["{}"; 100_001].join(","));
     refused(many.as_bytes(), many.len(), "elements");
-    let text = format!("[{{\"reason\": \"{}\"}}]", "x".repeat(2 << 20));
+    let text = format!("[{{\"reason\": \"{}\"}}]", "x".repeat(1 << 20));
     refused(text.as_bytes(), text.len(), "\"reason\" has more than 262144 bytes");
     let texts = format!(
         "[{}]",
-        vec![format!("{{\"reason\": \"{}\"}}", "x".repeat(200_000)); 900].join(",")
+        vec!["{}"; 99_000].join(",")
+            + &format!(",{{\"reason\": \"{}\"}}", "x".repeat(200_000)).repeat(200)
     );
     refused(texts.as_bytes(), texts.len(), "more than 128 MiB");
     // What a run of all points has is far below.
     let mut whole = document();
-    whole.results = (0..20_000)
+    whole.results = (0..6_000)
         .map(|n| CaseResult {
             round_values: vec![20.5; 60],
             round_starts_ms: Vec::new(),
@@ -113,6 +113,16 @@ fn lengths_that_a_store_pretends_are_not_believed() {
     whole.run.id = "whole".to_owned();
     store.import(&whole).expect("added");
     assert_eq!(store.document("whole").expect("there"), whole);
+}
+
+#[test]
+fn facts_of_a_store_are_no_longer_than_those_of_a_document() {
+    let (_folder, path) = changed(
+        "UPDATE runs SET machine = '{\"cpu\": [0' || replace(hex(zeroblob(3000000)), '00', ',0,0') || ']}' WHERE id = 'a'",
+    );
+    let store = Store::open_read_only(&path).expect("a store");
+    let error = store.document("a").expect_err("too long").to_string();
+    assert!(error.contains("machine of run a has 12") && error.contains("8 MiB"), "{error}");
 }
 
 #[test]

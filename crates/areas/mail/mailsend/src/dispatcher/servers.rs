@@ -177,10 +177,12 @@ impl Dispatcher {
         if assignment.has_settled {
             return self.servers.ended(address, assignment.has_taken);
         }
+        // A server may say goodbye to an idle connection, but not before it has taken anything.
+        let is_early = failure.phase == SmtpPhase::Idle && !assignment.has_taken;
         let failed = FailedConnection {
             begun: assignment.begun,
             was_working: assignment.has_taken,
-            is_refusal: failure.phase <= SmtpPhase::Mail,
+            is_refusal: failure.phase <= SmtpPhase::Mail || is_early,
             is_permanent: failure.is_permanent,
             is_tls: failure.phase == SmtpPhase::Tls && may_omit_tls(options),
         };

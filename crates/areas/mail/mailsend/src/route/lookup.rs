@@ -1,7 +1,9 @@
 //! Looks up the MX records of a domain (RFC 5321, section 5.1; RFC 7505).
 
+use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::net::{IpAddr, SocketAddr};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hickory_resolver::config::{
@@ -30,8 +32,8 @@ const ADDRESSES_AT_MOST: usize = 16;
 const TRIES: u32 = 2;
 /// Maximum number of successive queries for one domain: its MX, and the addresses of some of its servers.
 const QUESTIONS: u32 = 4;
-/// Number of cached answers, for domains with the same mail servers.
-const ANSWERS_KEPT: u64 = 50_000;
+/// Number of mail servers whose addresses are kept.
+const SERVERS_KEPT: usize = 10_000;
 
 /// The route of a domain, and its validity by the TTLs.
 #[derive(Debug)]
@@ -64,6 +66,8 @@ pub(super) struct Finder {
     port: u16,
     timeout: Duration,
     nothing_holds: Duration,
+    /// Addresses of mail servers until they expire: many domains have the same servers.
+    kept: Mutex<HashMap<Name, (Vec<IpAddr>, Instant)>>,
 }
 
 impl Finder {
@@ -81,6 +85,7 @@ impl Finder {
             port: options.port,
             timeout: options.timeout,
             nothing_holds: options.kept.nothing,
+            kept: Mutex::default(),
         })
     }
 
@@ -91,7 +96,11 @@ impl Finder {
             return never(format!("{domain} is no domain name"), self.nothing_holds);
         };
         match self.ask(name.clone(), RecordType::MX, until).await {
-            Answer::Records(lookup) => self.find_servers(domain, &lookup, until).await,
+            Answer::Records(lookup) => {
+                let (servers, holds) = (servers(domain, &lookup), time_left(&lookup));
+                drop(lookup); // it may be large, and the addresses take a while
+                self.find_servers(domain, servers, holds, until).await
+            }
             Answer::Nothing(holds) => self.find_itself(domain, name, holds, until).await,
             Answer::NoName(holds) => never(format!("{domain} does not exist"), holds),
             Answer::Failed(cause) => later(format!("MX of {domain}: {cause}")),
@@ -119,26 +128,16 @@ impl Finder {
         }
     }
 
-    async fn find_servers(&self, domain: &str, lookup: &Lookup, until: Instant) -> Found {
-        let mut servers: Vec<(u16, Name)> = lookup
-            .answers()
-            .iter()
-            .filter_map(|record| match &record.data {
-                RData::MX(mx) => Some((mx.preference, mx.exchange.clone())),
-                _ => None,
-            })
-            .collect();
-        let mut holds = time_left(lookup);
-        servers.retain(|(_, server)| !server.is_root());
+    async fn find_servers(
+        &self,
+        domain: &str,
+        servers: Vec<(u16, Name)>,
+        mut holds: Duration,
+        until: Instant,
+    ) -> Found {
         if servers.is_empty() {
             return never(format!("{domain} takes no mail (null MX, RFC 7505)"), holds);
         }
-        // Servers of equal preference are shuffled to distribute the load. `RandomState` has a new seed each time.
-        let seed = RandomState::new().hash_one(domain);
-        servers.shuffle(&mut StdRng::seed_from_u64(seed));
-        servers.sort_by_key(|&(preference, _)| preference);
-        servers.truncate(SERVERS_AT_MOST);
-
         let (mut targets, mut without, mut failure) = (Vec::new(), Vec::new(), None);
         for (preference, server) in servers {
             let name = text_of(&server);
@@ -178,6 +177,29 @@ impl Finder {
     }
 
     async fn addresses_of(&self, host: &Name, until: Instant) -> Addresses {
+        if let Some((addresses, expires)) = self.kept().get(host)
+            && let Some(holds) = expires.checked_duration_since(Instant::now())
+        {
+            return Addresses::Known(addresses.clone(), holds);
+        }
+        let found = self.ask_for_addresses(host, until).await;
+        if let Addresses::Known(addresses, holds) = &found {
+            let (now, mut kept) = (Instant::now(), self.kept());
+            if kept.len() >= SERVERS_KEPT {
+                kept.retain(|_, (_, expires)| *expires > now);
+            }
+            if let Some(expires) = now.checked_add(*holds).filter(|_| kept.len() < SERVERS_KEPT) {
+                kept.insert(host.clone(), (addresses.clone(), expires));
+            }
+        }
+        found
+    }
+
+    fn kept(&self) -> MutexGuard<'_, HashMap<Name, (Vec<IpAddr>, Instant)>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn ask_for_addresses(&self, host: &Name, until: Instant) -> Addresses {
         let kinds: &[RecordType] = match self.families {
             Families::Ipv4First => &[RecordType::A, RecordType::AAAA],
             Families::Ipv6First => &[RecordType::AAAA, RecordType::A],
@@ -248,10 +270,30 @@ fn only(address: SocketAddr) -> ResolverConfig {
     ResolverConfig::from_name_servers(vec![server])
 }
 
+/// The mail servers of a domain by preference, without the null MX.
+fn servers(domain: &str, lookup: &Lookup) -> Vec<(u16, Name)> {
+    let records = lookup.answers().iter();
+    let mut servers: Vec<(u16, Name)> = records
+        .filter_map(|record| match &record.data {
+            RData::MX(mx) if !mx.exchange.is_root() => Some((mx.preference, mx.exchange.clone())),
+            _ => None,
+        })
+        .collect();
+    // Servers of equal preference are shuffled to distribute the load. `RandomState` has a new seed each time.
+    let seed = RandomState::new().hash_one(domain);
+    servers.shuffle(&mut StdRng::seed_from_u64(seed));
+    servers.sort_by_key(|&(preference, _)| preference);
+    servers.truncate(SERVERS_AT_MOST);
+    servers.shrink_to_fit();
+    servers
+}
+}
+
 fn set(resolver: &mut ResolverOpts, options: &MxOptions) {
     resolver.timeout = options.timeout / TRIES;
     resolver.attempts = TRIES as usize - 1;
-    resolver.cache_size = ANSWERS_KEPT;
+    // An answer may take a megabyte of memory; what is needed of it is kept here.
+    resolver.cache_size = 0;
     // A look-up has one query at a time, and any number may share a TCP connection.
     resolver.max_active_requests = options.in_flight.max(1);
     // EDNS permits longer answers by UDP, which saves a TCP connection.

@@ -127,12 +127,11 @@ impl ClientState {
             ("553", "5.6.7", "address needs SMTPUTF8")
         } else if sink.defers(to) {
             ("450", "4.7.1", "greylisted, come back later")
+        } else if transaction.kept.as_mut().is_some_and(|kept| !kept.add_recipient(to)) {
+            ("452", "4.3.1", "too many recipients in progress")
         } else {
             transaction.recipients += 1;
             sink.counters.rcpts.add(1);
-            if let Some(kept) = &mut transaction.kept {
-                kept.add_recipient(to);
-            }
             write_reply(out, sink, "250", "2.1.5", "recipient accepted");
             return Next::More;
         };
