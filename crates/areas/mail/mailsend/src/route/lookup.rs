@@ -287,7 +287,6 @@ fn servers(domain: &str, lookup: &Lookup) -> Vec<(u16, Name)> {
     servers.shrink_to_fit();
     servers
 }
-}
 
 fn set(resolver: &mut ResolverOpts, options: &MxOptions) {
     resolver.timeout = options.timeout / TRIES;
