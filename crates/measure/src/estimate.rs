@@ -260,11 +260,13 @@ impl JudgedRound {
             let sample = Sample { ns: sample.into(), multiplications };
             self.all.push(sample);
             self.all_ns += span;
-            if level.is_some_and(|level| {
+            let is_quiet = level.is_some_and(|level| {
                 series.is_undisturbed(at, level) && (own_doing || !series.is_preempted(at))
-            }) {
+            });
+            // A foreign series may lack readings.
+            if let Some([_, after]) = series.around(at).filter(|_| is_quiet) {
                 self.quiet.push(sample);
-                self.readings.push(series.readings[if series.contended { 1 } else { at + 1 }]);
+                self.readings.push(*after);
                 self.quiet_ns += span;
             }
         }
@@ -348,6 +350,23 @@ mod tests {
 
     fn judged(series: &Series, levels: &Levels) -> JudgedRound {
         JudgedRound::of(std::slice::from_ref(series), levels)
+    }
+
+    #[test]
+    fn series_without_their_readings_are_judged_without_panic() {
+        for contended in [false, true] {
+            for readings in 0..4 {
+                let series = Series {
+                    contended,
+                    readings: vec![QUIET; readings],
+                    ..series(QUIET.alu, 5.0, 2)
+                };
+                let levels = observed([(&series, 20)]);
+                let judged = judged(&series, &levels);
+                assert_eq!(judged.all.len(), 2);
+                assert!(judged.quiet.len() <= judged.all.len());
+            }
+        }
     }
 
     fn quiet() -> Series {

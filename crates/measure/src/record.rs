@@ -107,7 +107,7 @@ impl Series {
     }
 
     /// The sentinel's readings on both sides of sample `at`.
-    fn around(&self, at: usize) -> Option<[&Reading; 2]> {
+    pub(crate) fn around(&self, at: usize) -> Option<[&Reading; 2]> {
         Some(match self.contended {
             true => [self.readings.first()?, self.readings.last()?],
             false => [self.readings.get(at)?, self.readings.get(at + 1)?],

@@ -80,14 +80,13 @@ impl Address {
         variable: &dyn Fn(&str) -> Option<OsString>,
     ) -> Result<Self, StoreError> {
         let refused = |what: String| StoreError::Server { store: "--store".to_owned(), what };
-        let (place, query) = url.split_once('?').unwrap_or((url, ""));
-        let after_scheme = place.split_once("://").map_or(place, |(_, rest)| rest);
-        if after_scheme.split_once('/').is_some_and(|(_, database)| database.contains('@')) {
-            // Otherwise a part of a password would be taken for the host.
-            let what =
-                "the URL has @ after /; write %40 for @ and %2F for / in a password or a name";
+        let after_scheme = url.split_once("://").map_or(url, |(_, rest)| rest);
+        if after_scheme.split_once(['/', '?']).is_some_and(|(_, rest)| rest.contains('@')) {
+            // Otherwise a part of a password would be taken for the host, or for an option.
+            let what = "the URL has @ after / or ?; write %40 for @, %2F for / and %3F for ? in a password, a name or an option";
             return Err(refused(what.to_owned()));
         }
+        let (place, query) = url.split_once('?').unwrap_or((url, ""));
         let options = Options::of(query).map_err(refused)?;
         let rest = options.rest.join("&");
         let mark = if rest.is_empty() { "" } else { "?" };
@@ -270,6 +269,8 @@ mod tests {
             "postgres://ann:hunter2/x@db.example/perf",
             "postgres://ann:x/hunter2@db.example/perf",
             "postgres://ann:x?hunter2@db.example/perf",
+            "postgres://ann:x?y@hunter2/z@db.example/perf",
+            "postgres://ann:x?y@hunter2",
             "postgres://ann:x#hunter2@db.example/perf",
             "postgres://ann:x&hunter2@db.example/perf",
             "postgres://:hunter2@db.example/perf",
