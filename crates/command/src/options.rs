@@ -152,7 +152,7 @@ fn replaced(path: &Path, bytes: &[u8]) -> io::Result<()> {
         created => created?,
     };
     let permissions = known.map_or(Ok(()), |known| file.set_permissions(known.permissions()));
-    let written = permissions.and_then(|()| file.write_all(bytes));
+    let written = permissions.and_then(|()| file.write_all(bytes)).and_then(|()| file.sync_all());
     drop(file);
     written.and_then(|()| fs::rename(&part, &path)).inspect_err(|_| {
         // The error is reported, whether or not there is anything to remove.

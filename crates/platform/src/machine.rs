@@ -117,8 +117,7 @@ pub fn user_name() -> String {
 
 #[cfg(unix)]
 fn os_user_name() -> String {
-    // SAFETY: geteuid takes nothing and cannot fail.
-    let user = unsafe { libc::geteuid() }.to_string();
+    let user = crate::user::own_user().to_string();
     let list = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
     let listed = list.lines().find_map(|line| {
         let mut fields = line.split(':');

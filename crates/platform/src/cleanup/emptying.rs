@@ -41,28 +41,21 @@ pub use os::make;
 /// If it cannot be read.
 pub use os::clear;
 
-/// Whether a file or directory with these facts belongs to this user.
-#[cfg(not(target_os = "linux"))]
-pub use os::is_own;
-
 #[cfg(unix)]
 #[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use std::ffi::{CStr, CString};
-    use std::fs::{DirBuilder, Metadata, OpenOptions};
+    use std::fs::{DirBuilder, OpenOptions};
     use std::io;
     use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
     use std::os::unix::ffi::OsStrExt;
-    use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+    use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
     use std::path::Path;
 
     use super::{DEEPEST, is_branch, is_file};
+    use crate::file::private::is_this_users;
 
     const DIRECTORY: libc::c_int = libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
-
-    pub fn is_own(facts: &Metadata) -> bool {
-        facts.uid() == crate::user::own_user()
-    }
 
     pub fn make(path: &Path) -> io::Result<()> {
         DirBuilder::new().mode(0o700).create(path)
@@ -70,7 +63,7 @@ mod os {
 
     pub fn remove(path: &Path) -> io::Result<()> {
         let opened = OpenOptions::new().read(true).custom_flags(DIRECTORY).open(path)?;
-        if !is_own(&opened.metadata()?) {
+        if !is_this_users(&opened.metadata()?) {
             return Err(io::Error::from(io::ErrorKind::PermissionDenied));
         }
         empty(opened.into(), DEEPEST)?;
@@ -173,11 +166,6 @@ mod os {
     use std::path::Path;
 
     use super::{DEEPEST, is_branch, is_file};
-
-    /// A user's directory of temporary files is private on Windows.
-    pub fn is_own(_facts: &fs::Metadata) -> bool {
-        true
-    }
 
     pub fn make(path: &Path) -> io::Result<()> {
         fs::create_dir(path)

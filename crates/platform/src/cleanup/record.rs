@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::emptying;
+use crate::file::private;
 
 /// Prefix of the names of records. The pid of the process and a random number follow.
 const RECORD: &str = "oscost-record-";
@@ -154,7 +155,7 @@ impl Record {
         let pid = std::process::id();
         let name = random_name(&format!("{RECORD}{pid}-"));
         let path = std::env::temp_dir().join(name);
-        let file = os::create_own(&path)?;
+        let file = created(&path)?;
         // Where there are no such locks, no sweep gets one either.
         let _ = file.try_lock();
         os::remember_record(Some(&path));
@@ -176,6 +177,11 @@ impl Record {
         let _ = fs::remove_file(self.path);
         None
     }
+}
+
+/// Creates the file of a record. Windows locks no file that is opened only to append.
+fn created(path: &Path) -> io::Result<File> {
+    private::options().read(true).append(true).create_new(true).open(path)
 }
 
 /// Whether this process has something that would outlive it.
@@ -231,7 +237,7 @@ fn sweep_records(is_asked: impl Fn(u32) -> bool, patience: Duration) {
 
 /// Removes what a record names, then the record, unless the process that wrote it is alive.
 fn sweep_record(path: &Path, patience: Duration) -> Option<()> {
-    let file = os::open_own(path)?;
+    let file = private::open(path).ok()?;
     let began = Instant::now();
     while file.try_lock().is_err() {
         if began.elapsed() >= patience {
@@ -268,30 +274,6 @@ fn pid_in(name: &str) -> Option<u32> {
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{end_group_on_termination, sweep_on_termination};
 
-#[cfg(unix)]
-mod unix {
-    use std::fs::{File, OpenOptions};
-    use std::io;
-    use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-    use std::path::Path;
-
-    use crate::user::own_user;
-
-    const FLAGS: libc::c_int = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC;
-
-    pub fn create_own(path: &Path) -> io::Result<File> {
-        let mut options = OpenOptions::new();
-        options.append(true).create_new(true).mode(0o600).custom_flags(FLAGS).open(path)
-    }
-
-    /// Opens a regular file of this user.
-    pub fn open_own(path: &Path) -> Option<File> {
-        let file = OpenOptions::new().read(true).custom_flags(FLAGS).open(path).ok()?;
-        let facts = file.metadata().ok()?;
-        (facts.is_file() && facts.uid() == own_user()).then_some(file)
-    }
-}
-
 #[cfg(target_os = "linux")]
 use linux as os;
 #[cfg(target_os = "linux")]
@@ -304,7 +286,6 @@ mod linux {
     use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
     use super::Kind;
-    pub use super::unix::{create_own, open_own};
     use crate::user::own_user;
 
     /// What precedes the name of a POSIX semaphore in the path of its file (sem_overview(7)).
@@ -470,14 +451,12 @@ mod os {
     use std::path::Path;
 
     use super::Kind;
-    #[cfg(unix)]
-    pub use super::unix::{create_own, open_own};
-    #[cfg(windows)]
-    pub use super::windows::{create_own, open_own};
 
     pub fn remove(_kind: Kind, name: &str) -> bool {
         match fs::symlink_metadata(name) {
-            Ok(facts) => !super::emptying::is_own(&facts) || fs::remove_file(name).is_ok(),
+            Ok(facts) => {
+                !crate::file::private::is_this_users(&facts) || fs::remove_file(name).is_ok()
+            }
             Err(_) => true,
         }
     }
@@ -487,23 +466,6 @@ mod os {
     pub fn remember(_kind: Kind, _name: &str) {}
 
     pub fn forget(_kind: Kind, _name: &str) {}
-}
-
-#[cfg(windows)]
-mod windows {
-    use std::fs::{File, OpenOptions, symlink_metadata};
-    use std::io;
-    use std::path::Path;
-
-    /// A user's directory of temporary files is private on Windows.
-    pub fn create_own(path: &Path) -> io::Result<File> {
-        OpenOptions::new().read(true).write(true).create_new(true).open(path)
-    }
-
-    pub fn open_own(path: &Path) -> Option<File> {
-        let is_file = symlink_metadata(path).is_ok_and(|facts| facts.is_file());
-        OpenOptions::new().read(true).write(true).open(path).ok().filter(|_| is_file)
-    }
 }
 
 #[cfg(test)]
@@ -523,7 +485,7 @@ mod tests {
     /// A record that an ended process left.
     fn left(things: &[(Kind, &str)]) -> PathBuf {
         let path = std::env::temp_dir().join(random_name(&format!("{RECORD}{DEAD}-")));
-        let mut file = os::create_own(&path).unwrap();
+        let mut file = created(&path).unwrap();
         for (kind, name) in things {
             write!(file, "{} {name}\0", <&str>::from(*kind)).unwrap();
         }

@@ -9,6 +9,8 @@ mod os {
     use std::os::fd::AsRawFd;
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
+    use crate::file::private::is_this_users;
+
     /// Makes a file readable and writable by its owner only, if that is this process's user and its mode is one of `from`;
     /// returns whether it was changed.
     ///
@@ -16,9 +18,7 @@ mod os {
     /// Errors of changing the mode.
     pub fn close_to_others(file: &File, from: &[u32]) -> io::Result<bool> {
         let metadata = file.metadata()?;
-        // SAFETY: geteuid takes nothing and cannot fail.
-        let is_own = metadata.uid() == unsafe { libc::geteuid() };
-        let is_meant = is_own && from.contains(&(metadata.mode() & 0o7777));
+        let is_meant = is_this_users(&metadata) && from.contains(&(metadata.mode() & 0o7777));
         if is_meant {
             file.set_permissions(Permissions::from_mode(0o600))?;
         }

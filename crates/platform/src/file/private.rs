@@ -7,6 +7,9 @@ use std::path::Path;
 /// Options by which a file is created with mode 0600, and no link is followed.
 pub use os::options;
 
+/// Whether it belongs to this user.
+pub use os::is_this_users;
+
 /// Writes the names in a directory to the disk, so that what was created, renamed or removed in it stays so after a loss of power,
 /// where the system and its file system can: Windows has no such call, and a directory that may not be read cannot be opened for it.
 ///
@@ -43,14 +46,26 @@ pub fn create_directories(path: &Path) -> io::Result<()> {
 /// # Errors
 /// Errors of open(2) and read(2), and if others could have written it, or it is longer.
 pub fn read(path: &Path, at_most: u64) -> io::Result<Vec<u8>> {
-    let file = options().read(true).open(path)?;
-    let data = file.metadata()?;
-    if !data.is_file() || !os::is_own(&data) || data.len() > at_most {
-        return Err(io::Error::other("it is no file of this user alone, or too long"));
+    let file = open(path)?;
+    if file.metadata()?.len() > at_most {
+        return Err(io::Error::other("it is too long"));
     }
     let mut bytes = Vec::new();
     file.take(at_most).read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// Opens a file for reading that only this user can have written.
+///
+/// # Errors
+/// Errors of open(2), and if others could have written it.
+pub fn open(path: &Path) -> io::Result<File> {
+    let file = options().read(true).open(path)?;
+    let data = file.metadata()?;
+    match data.is_file() && os::is_own(&data) {
+        true => Ok(file),
+        false => Err(io::Error::other("it is no file of this user alone")),
+    }
 }
 
 /// Opens a file for writing, empty; creates it with mode 0600 if it is missing.
@@ -91,10 +106,14 @@ mod os {
         fs::DirBuilder::new().mode(0o700).create(path)
     }
 
+    pub fn is_this_users(data: &fs::Metadata) -> bool {
+        data.uid() == crate::user::own_user()
+    }
+
     /// Whether it belongs to this user, and no other can write to it.
     pub fn is_own(data: &fs::Metadata) -> bool {
         const OTHERS_WRITE: u32 = 0o022;
-        data.uid() == crate::user::own_user() && (data.is_dir() || data.mode() & OTHERS_WRITE == 0)
+        is_this_users(data) && (data.is_dir() || data.mode() & OTHERS_WRITE == 0)
     }
 }
 
@@ -113,6 +132,10 @@ mod os {
 
     pub fn create_directory(path: &Path) -> io::Result<()> {
         fs::create_dir(path)
+    }
+
+    pub fn is_this_users(_data: &fs::Metadata) -> bool {
+        true
     }
 
     pub fn is_own(_data: &fs::Metadata) -> bool {

@@ -85,8 +85,7 @@ fn find_system(findings: &mut Findings) {
     // macOS has an id of the hardware only, which takes a framework to read.
     findings.set("machine_id", hashed_id(text("kern.hostuuid")));
     findings.set("congestion_control", text("net.inet.tcp.cc.algorithm"));
-    // SAFETY: geteuid takes nothing and cannot fail.
-    let user = unsafe { libc::geteuid() };
+    let user = crate::user::own_user();
     findings.set("privileges", if user == 0 { "root" } else { "user" });
     find_particulars(findings, cpuid::here().hypervisor());
 }

@@ -95,8 +95,7 @@ fn find_system(findings: &mut Findings, tree: &Tree, uname: &Uname, compat: Opti
     let status = tree.text("proc/self/status").unwrap_or_default();
     findings.set("seccomp", seccomp(&status));
     let last_capability = tree.number("proc/sys/kernel/cap_last_cap");
-    // SAFETY: geteuid takes nothing and cannot fail.
-    let user = unsafe { libc::geteuid() };
+    let user = crate::user::own_user();
     findings.set("privileges", privileges(user, &status, last_capability));
 }
 
