@@ -15,7 +15,7 @@ const MAX_STRING_BYTES: usize = 256 << 10;
 /// Maximum number of values in one result.
 const MAX_VALUES_OF_RESULT: usize = 500_000;
 /// Maximum memory that the text may take once it is read, in bytes, about.
-const MAX_MEMORY_BYTES: usize = 128 << 20;
+const MAX_MEMORY_BYTES: usize = 112 << 20;
 
 /// About how many bytes a result takes beside its values and strings.
 const RESULT_BYTES: usize = 1 << 10;

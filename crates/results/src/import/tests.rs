@@ -119,7 +119,7 @@ fn what_holds_more_than_a_document_can_is_refused() {
                 "\"more\": [{}], \"schema\": 1",
                 vec!["{}"; 99_000].join(",") + &format!(",[{}]", zeros(99_999)).repeat(50)
             ),
-            "the document: what is read has more than 128 MiB, the limit",
+            "the document: what is read has more than 112 MiB, the limit",
         ),
         (
             "\"release\": \"6.1.0\"",

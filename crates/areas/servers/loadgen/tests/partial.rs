@@ -1,7 +1,6 @@
 //! A test of the memory for incomplete replies. It is that of the process, so that no other test is in this program.
 #![cfg(unix)]
 
-#[allow(dead_code, reason = "this program uses a part of it")]
 mod support;
 
 use std::io::{Read, Write};

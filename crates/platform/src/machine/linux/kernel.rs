@@ -96,8 +96,9 @@ const PARAMETERS: &str = "\
     swapaccount swiotlb threadirqs thp_anon transparent_hugepage tsa tsc tsx tsx_async_abort vdso vsyscall watchdog_thresh";
 
 /// Parts of the kernel all of whose parameters are kept.
-const PARTS: &str = "arm64 cpufreq cpuidle cpuidle_haltpoll haltpoll intel_idle iommu kvm kvm_amd kvm_intel nvme nvme_core page_alloc processor \
-                     rcupdate rcutree sysctl workqueue zswap";
+const PARTS: &str = "\
+    arm64 cpufreq cpuidle cpuidle_haltpoll haltpoll intel_idle iommu kvm kvm_amd kvm_intel nvme nvme_core page_alloc processor \
+    rcupdate rcutree sysctl workqueue zswap";
 
 /// The parameters of a kernel's command line on which figures depend, and the number of the others: these name disks, hosts and
 /// what else concerns nobody who reads a document.

@@ -100,7 +100,7 @@ fn lengths_that_a_store_pretends_are_not_believed() {
         vec!["{}"; 99_000].join(",")
             + &format!(",{{\"reason\": \"{}\"}}", "x".repeat(200_000)).repeat(200)
     );
-    refused(texts.as_bytes(), texts.len(), "more than 128 MiB");
+    refused(texts.as_bytes(), texts.len(), "more than 112 MiB");
     // What a run of all points has is far below.
     let mut whole = document();
     whole.results = (0..6_000)

@@ -177,12 +177,10 @@ impl Dispatcher {
         if assignment.has_settled {
             return self.servers.ended(address, assignment.has_taken);
         }
-        // A server may say goodbye to an idle connection, but not before it has taken anything.
-        let is_early = failure.phase == SmtpPhase::Idle && !assignment.has_taken;
         let failed = FailedConnection {
             begun: assignment.begun,
             was_working: assignment.has_taken,
-            is_refusal: failure.phase <= SmtpPhase::Mail || is_early,
+            is_refusal: is_refusal(failure.phase, assignment.has_taken),
             is_permanent: failure.is_permanent,
             is_tls: failure.phase == SmtpPhase::Tls && may_omit_tls(options),
         };
@@ -238,6 +236,12 @@ fn domain_of(options: &DeliveryOptions, destination: u32) -> &str {
     }
 }
 
+/// Whether a failure in this phase means that the server refuses the connection. It may say goodbye to an idle one, but not before
+/// that `has_taken` a transaction: the next connection would be made at once.
+fn is_refusal(phase: SmtpPhase, has_taken: bool) -> bool {
+    phase <= SmtpPhase::Mail || (phase == SmtpPhase::Idle && !has_taken)
+}
+
 fn candidates(all: &[(&Target, SocketAddr)]) -> Vec<Candidate> {
     let one = |&(to, address): &(&Target, _)| Candidate { address, preference: to.preference };
     all.iter().map(one).collect()
@@ -270,4 +274,16 @@ fn server(assignment: &Assignment) -> String {
 /// Whether the delivery may continue without TLS where it fails; it must not send a password then.
 fn may_omit_tls(options: &DeliveryOptions) -> bool {
     options.session.security == Security::Offered && options.session.credentials.is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_connection_that_was_used_may_end_while_it_is_idle() {
+        assert!(is_refusal(SmtpPhase::Idle, false) && !is_refusal(SmtpPhase::Idle, true));
+        assert!(is_refusal(SmtpPhase::Greeting, false) && is_refusal(SmtpPhase::Mail, true));
+        assert!(!is_refusal(SmtpPhase::Rcpt, false) && !is_refusal(SmtpPhase::Quit, true));
+    }
 }
