@@ -109,6 +109,7 @@ fuzz_target!(|text: &str| {
     assert!(is_good(&signature, header, body, public), "{signature}");
     let other = [body, b"x\r\n"].concat();
     assert!(!is_good(&signature, header, &other, public));
-    let other = [header, b"Subject: x\r\n"].concat();
-    assert!(!is_good(&signature, &other, body, public));
+    // A further field with the value of the last one changes nothing of what is signed.
+    let other = [header, b"Subject: added\r\n"].concat();
+    assert!(text.contains("added") || !is_good(&signature, &other, body, public));
 });

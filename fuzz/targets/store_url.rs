@@ -1,6 +1,8 @@
 //! The URL of a store, with a password that no message may show, and the file of passwords. The first octet says which it is.
 #![no_main]
 
+use std::net::IpAddr;
+
 use libfuzzer_sys::fuzz_target;
 use shared_store::fuzzing::{encrypted, password_in, shown_of};
 use shared_store::{has_password, shown};
@@ -31,7 +33,9 @@ fuzz_target!(|data: &[u8]| {
                 && !text.contains("sslmode")
             {
                 let is_here = |host: &String| {
-                    ["127.", "::1", "localhost", "Unix("].iter().any(|here| host.contains(here))
+                    let name = host.split('"').nth(1).unwrap_or(host);
+                    let is_loopback = name.parse().is_ok_and(|at: IpAddr| at.is_loopback());
+                    is_loopback || name == "localhost" || host.starts_with("Unix(")
                 };
                 assert!(hosts.iter().any(is_here), "{hosts:?}");
             }
