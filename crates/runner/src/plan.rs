@@ -357,7 +357,7 @@ fn with_measuring_cpu_last(cpus: &[usize], wanted: Option<usize>) -> Result<Vec<
 
 #[cfg(test)]
 mod tests {
-    use std::collections::{BTreeMap, BTreeSet};
+    use std::collections::BTreeMap;
 
     use super::*;
 
@@ -513,6 +513,8 @@ mod tests {
     #[test]
     #[cfg(unix)]
     fn a_directory_is_measured_once() {
+        use std::collections::BTreeSet;
+
         let dirs_of = |dirs: &[&str]| -> BTreeSet<String> {
             let plan = plan(&with_param("file/random-read", "dir", dirs), &[0, 1], 7).unwrap();
             plan.points.iter().map(|point| point.params["dir"].clone()).collect()

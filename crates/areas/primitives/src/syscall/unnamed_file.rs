@@ -5,7 +5,6 @@ use std::io::Write;
 use std::path::Path;
 
 use measure::{CaseError, Params};
-use platform::cleanup::Recorded;
 use platform::only;
 
 use crate::scaled::is_scaled;
@@ -50,7 +49,7 @@ fn never_named(directory: &Path) -> Result<File, CaseError> {
 #[only(unix)]
 fn named_no_longer() -> Result<File, CaseError> {
     let failed = |e| CaseError::from_io("a temporary file", &e);
-    let recorded = Recorded::file().map_err(failed)?;
+    let recorded = platform::cleanup::Recorded::file().map_err(failed)?;
     let mut options = File::options();
     let opened = options.read(true).write(true).create_new(true).open(recorded.path());
     let file = opened.map_err(failed)?;
