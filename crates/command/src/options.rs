@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use platform::cleanup::random_name;
+use platform::file::private::sync_directory;
 use platform::process::inherited::end_when_asked;
 use results::Document;
 
@@ -157,7 +158,8 @@ fn replaced(path: &Path, bytes: &[u8]) -> io::Result<()> {
     written.and_then(|()| fs::rename(&part, &path)).inspect_err(|_| {
         // The error is reported, whether or not there is anything to remove.
         let _ = fs::remove_file(&part);
-    })
+    })?;
+    path.parent().map_or(Ok(()), sync_directory)
 }
 
 #[cfg(all(test, unix))]

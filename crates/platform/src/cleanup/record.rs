@@ -51,6 +51,14 @@ impl Recorded {
         Self::at(Kind::File, &std::env::temp_dir().join(random_name(PREFIX)))
     }
 
+    /// Creates the file, for reading and writing by this user only.
+    ///
+    /// # Errors
+    /// Errors of open(2).
+    pub fn create(&self) -> io::Result<File> {
+        private::create_new(self.path())
+    }
+
     pub(super) fn at(kind: Kind, path: &Path) -> io::Result<Self> {
         let name = path.to_str().filter(|path| !path.contains('\0'));
         let not_text = || io::Error::other(format!("the path {} is not in UTF-8", path.display()));

@@ -7,6 +7,12 @@ use std::path::Path;
 /// Options by which a file is created with mode 0600, and no link is followed.
 pub use os::options;
 
+/// Creates a file with mode 0600, for reading and writing.
+///
+/// # Errors
+/// Errors of open(2), and if the name exists.
+pub use os::create_new;
+
 /// Whether it belongs to this user.
 pub use os::is_this_users;
 
@@ -90,6 +96,10 @@ mod os {
         options
     }
 
+    pub fn create_new(path: &Path) -> io::Result<File> {
+        OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)
+    }
+
     pub fn sync_directory(path: &Path) -> io::Result<()> {
         use io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
 
@@ -124,6 +134,10 @@ mod os {
 
     pub fn options() -> OpenOptions {
         OpenOptions::new()
+    }
+
+    pub fn create_new(path: &Path) -> io::Result<File> {
+        OpenOptions::new().read(true).write(true).create_new(true).open(path)
     }
 
     pub fn sync_directory(_path: &Path) -> io::Result<()> {

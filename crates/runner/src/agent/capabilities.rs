@@ -136,8 +136,7 @@ fn probe_files() -> Result<(), CaseError> {
     let failed = |e| CaseError::from_io("a temporary file", &e);
     let recorded = platform::cleanup::Recorded::file().map_err(failed)?;
     let path = recorded.path();
-    let created = std::fs::File::create_new(path);
-    let written = created.and_then(|mut file| file.write_all(b"oscost"));
+    let written = recorded.create().and_then(|mut file| file.write_all(b"oscost"));
     let read = written.and_then(|()| std::fs::read(path));
     let removed = std::fs::remove_file(path);
     let read = read.map_err(|e| CaseError::from_io(&path.display().to_string(), &e))?;

@@ -50,9 +50,7 @@ fn never_named(directory: &Path) -> Result<File, CaseError> {
 fn named_no_longer() -> Result<File, CaseError> {
     let failed = |e| CaseError::from_io("a temporary file", &e);
     let recorded = platform::cleanup::Recorded::file().map_err(failed)?;
-    let mut options = File::options();
-    let opened = options.read(true).write(true).create_new(true).open(recorded.path());
-    let file = opened.map_err(failed)?;
+    let file = recorded.create().map_err(failed)?;
     std::fs::remove_file(recorded.path())
         .map_err(|e| CaseError::from_io("removing its name", &e))?;
     Ok(file)

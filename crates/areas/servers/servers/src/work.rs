@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use measure::server_work::Work;
 use platform::CaseError;
+use platform::file::private;
 use serde::{Deserialize, Serialize};
 
 use crate::name_server::resolve;
@@ -91,8 +92,9 @@ impl Task {
             Work::Fsync => {
                 let path =
                     resources.scratch.ok_or_else(|| missing("a path for its file"))?.to_owned();
-                let created = File::create_new(&path).and_then(|mut file| file.write_all(&RECORD));
-                created
+                let written =
+                    private::create_new(&path).and_then(|mut file| file.write_all(&RECORD));
+                written
                     .map_err(|e| CaseError::from_io(&format!("create {}", path.display()), &e))?;
                 Self::Fsync { path }
             }
