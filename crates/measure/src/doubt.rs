@@ -17,6 +17,9 @@ pub enum Doubt {
     /// The quiet samples are a small share of all.
     #[error("quiet for less than 1 % of the time")]
     SeldomQuiet,
+    /// The time of an operation went on changing.
+    #[error("its time still changed when it had been repeated for 2 s")]
+    NotSteady,
     /// Crashes of the worker ended the sampling.
     #[error("its worker died again and again: no more rounds were tried")]
     WorkerDied,
@@ -243,6 +246,7 @@ impl Doubt {
             Doubt::Disturbed | Doubt::SeldomQuiet => Some("busy"),
             Doubt::FewStarts | Doubt::WorkerDied | Doubt::SystemFailed => Some("rounds"),
             Doubt::NotCoreBound => Some("clock"),
+            Doubt::NotSteady => Some("trend"),
             Doubt::ClientSaturated => Some("client"),
             Doubt::ReceiverSaturated => Some("receiver"),
             Doubt::Emulated { .. } => Some("emulated"),

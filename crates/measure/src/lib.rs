@@ -52,6 +52,7 @@
 //! `examples/repeat.rs` is a whole program. To measure a function with all of oscost, in fresh processes, beside the
 //! sentinel and with an interval, write it as a library for `oscost run --op` (`docs/op.md`).
 
+mod approach;
 mod call;
 pub mod change_point;
 pub mod count;

@@ -31,6 +31,10 @@ pub struct RoundOrder {
     pub quiet_samples: usize,
     /// Maximum time of sampling, in ms.
     pub limit_ms: u64,
+    /// Whether the operation is repeated until it is steady, and its batches follow each other in groups: in systems other than this
+    /// one an operation may become cheaper while it is repeated, and dearer again after other work.
+    #[serde(default)]
+    pub steady: bool,
     /// Extra work on the clock, as a share of the operation's time, for tests that a change of that size is found.
     pub slow_down: f64,
     /// Factor for the length of batches and of the warm-up where tasks answer each other, for tests that a figure does not

@@ -55,8 +55,11 @@ pub struct Series {
     /// Time of one operation, in ns, without the clock's cost.
     pub samples: Vec<f32>,
     /// The sentinel's readings before the first sample, between samples, and after the last; with several workers only
-    /// before the first and after the last, since in between it would detect the other workers.
+    /// before the first and after the last, since in between it would detect the other workers; so it does in a group.
     pub readings: Vec<Reading>,
+    /// Whether the samples followed each other, without the sentinel between them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub grouped: bool,
     /// Whether other workers contended at the same time. Such a round is one trial, whose value is the time of all samples
     /// divided by their operations.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -108,7 +111,7 @@ impl Series {
 
     /// The sentinel's readings on both sides of sample `at`.
     pub(crate) fn around(&self, at: usize) -> Option<[&Reading; 2]> {
-        Some(match self.contended {
+        Some(match self.contended || self.grouped {
             true => [self.readings.first()?, self.readings.last()?],
             false => [self.readings.get(at)?, self.readings.get(at + 1)?],
         })
@@ -130,7 +133,7 @@ impl Series {
 
     /// The time of sample `at` and the sentinel after it together, in ns.
     pub fn span(&self, at: usize) -> f64 {
-        let after = self.readings.get(at + 1).filter(|_| !self.contended);
+        let after = self.readings.get(at + 1).filter(|_| !self.contended && !self.grouped);
         // The chain is a difference of two times, negative if only the shorter one was interrupted.
         let sentinel = after.map_or(0.0, |reading| reading.total().get().max(0.0));
         f64::from(self.samples[at]) * self.batch as f64 + sentinel

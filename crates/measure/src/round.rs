@@ -26,6 +26,21 @@ const ROUND_OF_PARTNERS: f64 = 2.0;
 pub const PATIENCE: Duration = Duration::from_secs(10);
 /// Number of samples in one line of output.
 const CHUNK: usize = 64;
+/// Number of samples in a group.
+const GROUP: usize = 8;
+/// How long the beginnings of [`BEGINNING`] are, in ns.
+const BEGINNING_NS: [f64; 2] = [1e6, 10e6];
+
+crate::metrics! {
+    /// How an operation begins in a fresh process, in systems where that differs from its steady state.
+    pub const BEGINNING: [
+        FIRST_1MS = lower("first-1ms", "ns/op"),
+            "the mean time of an operation in a fresh process's first millisecond of it, or of the first one if that takes longer";
+        FIRST_10MS = lower("first-10ms", "ns/op"),
+            "the mean time of an operation in a fresh process's first 10 ms of it, or of the first one if that takes longer";
+    ]
+}
+
 /// Number of operations of the untimed pass, and the maximum time they may take.
 const COUNTED_OPERATIONS: u64 = 200;
 const COUNTING_LIMIT: Nanoseconds = Nanoseconds::new(100e6);
@@ -177,6 +192,9 @@ impl<'a> Round<'a> {
             sampler.expect_partners();
             limit *= ROUND_OF_PARTNERS;
         }
+        if self.order.steady {
+            return self.sample_steadily(sampler, limit, operations);
+        }
         sampler.calibrate(operations)?;
         let watch = Stopwatch::start();
         let mut quiet = 0;
@@ -187,6 +205,34 @@ impl<'a> Round<'a> {
             }
         }
         self.print_series(sampler.take_series());
+        Ok(())
+    }
+
+    /// Takes the samples in groups, once the operation is steady, and reports how it began.
+    fn sample_steadily(
+        &mut self,
+        mut sampler: Sampler,
+        limit: f64,
+        operations: &mut dyn FnMut(u64),
+    ) -> Result<(), CaseError> {
+        let approach = sampler.approach(operations)?;
+        let per_call = self.operations_per_call as f64;
+        for (metric, span) in BEGINNING.iter().zip(BEGINNING_NS) {
+            let mean = approach.first(Nanoseconds::new(span));
+            self.metric(metric, mean.map(|mean| mean / per_call));
+        }
+        if !approach.is_steady() {
+            self.doubt(Doubt::NotSteady);
+        }
+        let watch = Stopwatch::start();
+        let mut quiet = 0;
+        while quiet < self.order.quiet_samples && watch.elapsed().get() < limit {
+            let series = sampler.group(GROUP, operations);
+            quiet += (0..series.samples.len())
+                .filter(|&at| series.is_quiet(at, sampler.level()))
+                .count();
+            self.print_series(series);
+        }
         Ok(())
     }
 
@@ -367,6 +413,7 @@ pub(crate) mod tests {
             quiet_samples: 10,
             limit_ms: 2_000,
             slow_down: 0.0,
+            steady: false,
             partner_batches: 1.0,
             parent: None,
             is_here: false,
@@ -528,6 +575,53 @@ pub(crate) mod tests {
             let first = began.len() - lines.iter().map(sampled).sum::<usize>();
             assert!(began[first] - began[0] >= warm_up.get(), "{first} of {}", began.len());
         }
+    }
+
+    /// Calls of some sandboxes become cheap only after tens of milliseconds, and dear again after other work.
+    #[test]
+    fn a_steady_round_begins_when_the_operation_is_and_reports_how_it_began() {
+        let clock = Stopwatch::start();
+        let (dear, cheap) = (60_000, 6_000);
+        let order = RoundOrder { steady: true, quiet_samples: 8, ..order(Mode::Sample) };
+        let mut last = 0.0;
+        let (lines, result) = lines(&order, |round| {
+            round.time(|| {
+                let now = clock.elapsed().get();
+                // Other work between two operations makes the second dear.
+                turn(if now < 60e6 || now - last > 60e3 { dear } else { cheap });
+                last = clock.elapsed().get();
+            })
+        });
+        assert_eq!(result, Ok(()));
+        let series: Vec<&Series> = lines
+            .iter()
+            .filter_map(|line| match line {
+                Line::Series(series) => Some(series),
+                _ => None,
+            })
+            .collect();
+        assert!(!series.is_empty());
+        for one in &series {
+            assert!(
+                one.grouped && one.readings.len() == 2 && one.samples.len() == GROUP,
+                "{one:?}"
+            );
+        }
+        let first: Vec<f64> = lines
+            .iter()
+            .filter_map(|line| match line {
+                Line::Metric(metric) => Some(metric.value),
+                _ => None,
+            })
+            .collect();
+        let mut samples: Vec<f64> =
+            series.iter().flat_map(|one| &one.samples).map(|&ns| ns.into()).collect();
+        let steady = median(&mut samples);
+        // The chain has the same number of turns in all.
+        assert!(
+            first.len() == 2 && first.iter().all(|&first| first > 4.0 * steady),
+            "{first:?} {steady}"
+        );
     }
 
     #[test]

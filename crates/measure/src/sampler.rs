@@ -3,6 +3,7 @@
 use platform::CaseError;
 use platform::counters::involuntary_switches;
 
+use crate::approach::Approach;
 use crate::order::RoundOrder;
 use crate::record::Series;
 use crate::sentinel::{Ratios, Reading, Sentinel};
@@ -23,6 +24,8 @@ pub(crate) const WARM_UP_BEYOND_CORE: Nanoseconds = Nanoseconds::new(3e6);
 /// program that does nothing else, which holds for a new pair only after hundreds of trips.
 pub(crate) const WARM_UP_OF_PARTNERS: Nanoseconds = Nanoseconds::new(10e6);
 const BATCH_OF_PARTNERS: Nanoseconds = Nanoseconds::new(3e6);
+/// Time of operations off the clock between the sentinel and a group of samples.
+const AFTER_SENTINEL: Nanoseconds = Nanoseconds::new(2e6);
 
 /// Takes samples on the calling thread.
 pub(crate) struct Sampler {
@@ -93,6 +96,50 @@ impl Sampler {
         self.series.contended = true;
         self.sentinel.settle();
         self.before = self.sentinel.read_steadily();
+    }
+
+    /// Repeats the operation from the process's first one on until it is steady, and makes batches long enough for the clock. From here
+    /// on samples are taken in groups.
+    pub(crate) fn approach(
+        &mut self,
+        operations: &mut dyn FnMut(u64),
+    ) -> Result<Approach, CaseError> {
+        let (mut approach, mut done) = (Approach::default(), 0);
+        let watch = Stopwatch::start();
+        while !approach.is_over() {
+            let next = approach.next();
+            operations(next);
+            done += next;
+            approach.note(watch.elapsed(), done);
+        }
+        self.series.grouped = true;
+        self.warm_up = Nanoseconds::new(0.0);
+        self.series.batch = done.min(1 << 20);
+        let took = self.batch(operations);
+        let affordable = self.target.get() / took.get().max(1.0) * 1.05;
+        let batch = self.series.batch as f64 * affordable.min(1.0);
+        self.series.batch = (batch as u64).max(1);
+        self.calibrate(operations)?;
+        Ok(approach)
+    }
+
+    /// Takes the samples of a group, which follow each other; the sentinel runs before and after them. Its work is forgotten by the
+    /// system in operations off the clock.
+    pub(crate) fn group(&mut self, count: usize, operations: &mut dyn FnMut(u64)) -> Series {
+        self.before = self.sentinel.read();
+        let watch = Stopwatch::start();
+        while watch.elapsed() < AFTER_SENTINEL {
+            self.batch(operations);
+        }
+        for _ in 0..count {
+            let switches = involuntary_switches();
+            let took = self.batch(operations);
+            self.push(took);
+            if !self.shares_cpu && involuntary_switches() > switches {
+                self.series.preempted.push(self.series.samples.len() as u32 - 1);
+            }
+        }
+        self.take_series()
     }
 
     /// Determines a batch length at which the clock's share is small enough, and warms up the operation.
@@ -207,6 +254,11 @@ impl Sampler {
         took.get() < self.target.get() * 0.5
     }
 
+    /// The sentinel's quiet level.
+    pub(crate) fn level(&self) -> &Ratios {
+        &self.level
+    }
+
     fn push(&mut self, took: Nanoseconds) {
         let series = &mut self.series;
         if series.samples.is_empty() {
@@ -220,11 +272,15 @@ impl Sampler {
         if self.series.contended && !self.series.samples.is_empty() {
             self.series.readings.push(rounded(self.sentinel.read_steadily()));
         }
+        if self.series.grouped && !self.series.samples.is_empty() {
+            self.series.readings.push(rounded(self.sentinel.read()));
+        }
         let next = Series {
             cpu: self.series.cpu,
             busy: self.series.busy,
             batch: self.series.batch,
             contended: self.series.contended,
+            grouped: self.series.grouped,
             beyond_core: self.series.beyond_core,
             ..Series::default()
         };

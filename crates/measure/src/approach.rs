@@ -1,0 +1,154 @@
+//! How a fresh process approaches its steady state: in some systems an operation becomes cheaper while it is repeated, because a helper
+//! of the system begins to wait for it, a translation is kept, or a path is patched.
+
+use crate::time::Nanoseconds;
+
+/// The shortest time for which an operation is repeated, and the smallest number of times, before it may be called steady.
+const REPEATED: Nanoseconds = Nanoseconds::new(200e6);
+const TIMES: u64 = 20_000;
+/// The longest time that it is given: an operation that takes longer than 100 us is not repeated 20,000 times.
+const LONGEST: Nanoseconds = Nanoseconds::new(2e9);
+/// The largest relative change over the last three doublings of the elapsed time that is no trend.
+const TREND: f64 = 0.02;
+/// The marks of one doubling of the elapsed time: the times at which the clock is read while the operation is repeated.
+const MARKS: f64 = 8.0;
+
+/// The time and the number of operations since the process's first one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Mark {
+    elapsed: f64,
+    operations: u64,
+}
+
+/// What was seen of an operation that is repeated from the process's first one on.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Approach {
+    marks: Vec<Mark>,
+}
+
+impl Approach {
+    /// Notes that `operations` have been carried out in all, in this time.
+    pub(crate) fn note(&mut self, elapsed: Nanoseconds, operations: u64) {
+        self.marks.push(Mark { elapsed: elapsed.get(), operations });
+    }
+
+    /// How many operations are to be carried out before the next mark.
+    pub(crate) fn next(&self) -> u64 {
+        let Some(last) = self.marks.last() else { return 1 };
+        // A step that is too long would miss the end of the first millisecond, or of the whole approach.
+        ((last.operations as f64 / MARKS) as u64).max(1)
+    }
+
+    /// The mean time of an operation, in ns, over the first `span`; of the first operation, if that took longer. `None` without marks.
+    pub(crate) fn first(&self, span: Nanoseconds) -> Option<f64> {
+        let within = self.marks.iter().take_while(|mark| mark.elapsed <= span.get()).last();
+        within.or(self.marks.first()).map(|mark| mark.elapsed / mark.operations as f64)
+    }
+
+    /// Whether it was repeated for long enough, and shows no trend over the last three doublings of the elapsed time or has used up
+    /// its time.
+    pub(crate) fn is_over(&self) -> bool {
+        let Some(last) = self.marks.last() else { return false };
+        last.elapsed >= LONGEST.get()
+            || last.elapsed >= REPEATED.get() && last.operations >= TIMES && self.is_steady()
+    }
+
+    /// Whether the times of an operation in the last three doublings of the elapsed time differ by no more than a trend.
+    pub(crate) fn is_steady(&self) -> bool {
+        let means: Option<Vec<f64>> = (0..3).map(|ago| self.mean_of_doubling(ago)).collect();
+        means.is_some_and(|means| {
+            let (low, high) = means
+                .iter()
+                .fold((f64::MAX, 0.0_f64), |(low, high), &mean| (low.min(mean), high.max(mean)));
+            high <= low * (1.0 + TREND)
+        })
+    }
+
+    /// The mean time of an operation in the doubling of the elapsed time that ended `ago` doublings before the last mark, in ns.
+    fn mean_of_doubling(&self, ago: i32) -> Option<f64> {
+        let last = self.marks.last()?.elapsed;
+        let at = |elapsed: f64| {
+            let index = self.marks.partition_point(|mark| mark.elapsed < elapsed);
+            self.marks.get(index)
+        };
+        let (from, to) = (at(last * 0.5_f64.powi(ago + 1))?, at(last * 0.5_f64.powi(ago))?);
+        let operations = to.operations.checked_sub(from.operations).filter(|count| *count > 0)?;
+        Some((to.elapsed - from.elapsed) / operations as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is seen of an operation that takes `time(elapsed)` ns.
+    fn seen(time: impl Fn(f64) -> f64) -> Approach {
+        let (mut approach, mut elapsed, mut operations) = (Approach::default(), 0.0, 0);
+        while !approach.is_over() {
+            for _ in 0..approach.next() {
+                elapsed += time(elapsed);
+                operations += 1;
+            }
+            approach.note(Nanoseconds::new(elapsed), operations);
+        }
+        approach
+    }
+
+    fn elapsed_ms(approach: &Approach) -> f64 {
+        approach.marks.last().unwrap().elapsed / 1e6
+    }
+
+    #[test]
+    fn what_has_no_trend_is_steady_after_the_shortest_time() {
+        let approach = seen(|_| 500.0);
+        assert!(approach.is_steady());
+        assert!((200.0..230.0).contains(&elapsed_ms(&approach)), "{}", elapsed_ms(&approach));
+        for span in [1e6, 10e6] {
+            assert_eq!(approach.first(Nanoseconds::new(span)), Some(500.0));
+        }
+        // Twenty thousand operations of 20 us take longer.
+        let slow = seen(|_| 20_000.0);
+        assert!((400.0..460.0).contains(&elapsed_ms(&slow)), "{}", elapsed_ms(&slow));
+    }
+
+    /// A system whose calls become cheap only after a while.
+    #[test]
+    fn what_becomes_cheap_later_is_repeated_until_it_is() {
+        for after_ms in [5.0, 50.0, 150.0] {
+            let cheap_after =
+                |elapsed: f64| if elapsed < after_ms * 1e6 { 18_000.0 } else { 3_000.0 };
+            let approach = seen(cheap_after);
+            assert!(approach.is_steady());
+            let last = approach.mean_of_doubling(0).unwrap();
+            assert!((2_990.0..3_060.0).contains(&last), "{after_ms}: {last}");
+            // The beginning is what a short program meets.
+            let first = approach.first(Nanoseconds::new(1e6)).unwrap();
+            assert!((17_900.0..18_100.0).contains(&first), "{first}");
+            assert!(elapsed_ms(&approach) >= 4.0 * after_ms.min(200.0), "{after_ms}");
+        }
+    }
+
+    #[test]
+    fn what_goes_on_changing_is_not_steady_and_ends() {
+        // It becomes slower by a tenth with each doubling.
+        let approach = seen(|elapsed| 1_000.0 * (elapsed + 1e3).powf(0.14) / 2.6);
+        assert!(!approach.is_steady());
+        assert!((2_000.0..2_300.0).contains(&elapsed_ms(&approach)));
+    }
+
+    #[test]
+    fn an_operation_longer_than_the_beginning_is_its_own_beginning() {
+        let approach = seen(|_| 700e6);
+        assert_eq!(approach.first(Nanoseconds::new(10e6)), Some(700e6));
+        assert!((2_000.0..3_000.0).contains(&elapsed_ms(&approach)));
+        assert!(!approach.is_steady(), "three operations show nothing");
+    }
+
+    #[test]
+    fn the_clock_is_read_a_few_times_in_each_doubling() {
+        let approach = seen(|_| 100.0);
+        assert!((100..200).contains(&approach.marks.len()), "{}", approach.marks.len());
+        assert_eq!(Approach::default().next(), 1);
+        assert!(!Approach::default().is_steady() && !Approach::default().is_over());
+    }
+}
