@@ -52,6 +52,7 @@ pub fn order(case: &str, params: &Params, mode: Mode) -> RoundOrder {
         quiet_samples: 5,
         limit_ms: 20,
         slow_down: 0.0,
+        steady: false,
         partner_batches: 1.0,
         parent: None,
         is_here: false,

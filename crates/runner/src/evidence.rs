@@ -5,7 +5,7 @@ use std::time::Duration;
 use measure::Doubt;
 use measure::estimate::{JudgedRound, Levels, Unit};
 use measure::record::{Line, MetricValue, OperationCounts, RoundEnvironment, Series, parse_lines};
-use measure::round::Mode;
+use measure::round::{FIRST_10MS, Mode};
 use measure::stats::{RoundValue, median};
 use platform::CaseError;
 use results::{Outcome, RoundRow};
@@ -32,6 +32,15 @@ const LONG_TRIALS: Cost = Cost(Duration::from_secs(10));
 const CALLS_TOLERANCE: f64 = 0.02;
 /// Tolerated relative shortfall of the switches and page faults that each operation must make.
 const COUNTS_TOLERANCE: f64 = 0.05;
+/// Number of rounds that repeat an operation until it is steady before short ones are tried.
+const STEADY_ROUNDS: usize = 2;
+/// Number of short rounds that must find the same time as these.
+const SHORT_ROUNDS_TRIED: usize = 2;
+/// The largest relative difference of the first 10 ms from the steady time that is no trend: caches and predictors adapt within a few
+/// milliseconds everywhere.
+const TREND: f64 = 0.25;
+/// The largest relative difference of two rounds that found the same time.
+const SAME_TIME: f64 = 0.1;
 /// Tolerated system calls per operation where none is expected.
 const STRAY_CALLS: f64 = 0.02;
 
@@ -57,6 +66,8 @@ pub struct Evidence {
     precise: Option<(usize, bool)>,
     /// The time of all rounds so far, without counting rounds.
     pub(crate) cost: Cost,
+    /// Whether short rounds measure something else than those that repeat the operation until it is steady.
+    stays_steady: bool,
     /// Why no more rounds are made after some have succeeded: the worker or system has died too often.
     pub(crate) given_up: Option<Doubt>,
 }
@@ -73,6 +84,27 @@ pub(crate) struct Round {
     pub(crate) boot: Option<u32>,
     /// Beginning of the round, in ms since 1970.
     pub(crate) unix_ms: i64,
+}
+
+impl Round {
+    /// Whether its operation was repeated until it was steady.
+    fn is_steady(&self) -> bool {
+        self.series.iter().any(|series| series.grouped)
+    }
+
+    /// The time of one operation, in ns, whether the round was quiet or not.
+    fn median_ns(&self) -> Option<f64> {
+        let samples = self.series.iter().flat_map(|series| &series.samples);
+        let mut samples: Vec<f64> = samples.map(|&ns| ns.into()).collect();
+        (!samples.is_empty()).then(|| median(&mut samples))
+    }
+
+    /// Whether the operation took another time in its first 10 ms than later.
+    fn has_trend(&self) -> bool {
+        let first = self.metrics.iter().find(|metric| metric.name == FIRST_10MS.name);
+        let both = first.zip(self.median_ns());
+        both.is_some_and(|(first, later)| (first.value / later - 1.0).abs() > TREND)
+    }
 }
 
 impl Evidence {
@@ -104,6 +136,7 @@ impl Evidence {
             last_trouble: None,
             began: None,
             precise: None,
+            stays_steady: false,
             given_up: None,
         }
     }
@@ -213,9 +246,30 @@ impl Evidence {
 
     /// The time of one operation in the latest round, in ns, whether the round was quiet or not.
     pub(crate) fn latest_ns(&self) -> Option<f64> {
-        let samples = self.latest_series().iter().flat_map(|series| &series.samples);
-        let mut samples: Vec<f64> = samples.map(|&ns| ns.into()).collect();
-        (!samples.is_empty()).then(|| median(&mut samples))
+        self.rounds.last()?.median_ns()
+    }
+
+    /// Whether the next round repeats the operation until it is steady, where that may matter: the first ones do; the following are
+    /// short if the operation had begun as it went on, and if the first short ones find the same time.
+    pub(crate) fn next_is_steady(&self) -> bool {
+        let steady = self.rounds.iter().filter(|round| round.is_steady());
+        self.stays_steady
+            || steady.count() < STEADY_ROUNDS
+            || self.rounds.iter().any(Round::has_trend)
+    }
+
+    /// Whether a short round is one of the first after steady ones, and finds another time than these.
+    fn differs_from_steady(&self, round: &Round) -> bool {
+        let of = |steady: bool| {
+            let rounds = self.rounds.iter().filter(move |made| made.is_steady() == steady);
+            rounds.filter_map(Round::median_ns).collect::<Vec<f64>>()
+        };
+        let (mut steady, short) = (of(true), of(false));
+        let is_first = !steady.is_empty() && short.len() < SHORT_ROUNDS_TRIED;
+        is_first && !round.is_steady() && {
+            let usual = median(&mut steady);
+            round.median_ns().is_some_and(|ns| (ns / usual - 1.0).abs() > SAME_TIME)
+        }
     }
 
     /// Adds the output of the untimed pass.
@@ -270,8 +324,14 @@ impl Evidence {
             return false;
         }
         let Began { at, unix_ms } = began;
-        self.rounds.push(Round { series, metrics, doubts, timeline, environment, boot, unix_ms });
+        let round = Round { series, metrics, doubts, timeline, environment, boot, unix_ms };
         self.began = Some(at);
+        if self.differs_from_steady(&round) {
+            self.stays_steady = true;
+            // What was measured is the operation after other work. The steady ones stand.
+            return false;
+        }
+        self.rounds.push(round);
         true
     }
 

@@ -7,6 +7,8 @@ use measure::RoundOrder;
 use platform::CaseError;
 use platform::counters::syscall_tracepoint;
 
+use analysis::claim::NATIVE;
+
 use crate::agent::TRACER;
 use crate::launch::{Phases, Report, launch};
 use crate::link::{RoundOf, SystemLink};
@@ -65,6 +67,11 @@ impl<'a> Place<'a> {
             Self::System { link, .. } => Some(link.name()),
             Self::Here => None,
         }
+    }
+
+    /// Whether operations may become cheaper there while they are repeated: helpers of the system, or its translation, may adapt.
+    pub(crate) fn may_become_steady(&self) -> bool {
+        matches!(self, Self::System { link, .. } if link.launcher() != Some(NATIVE))
     }
 
     /// The number of the current start of the agent's system.

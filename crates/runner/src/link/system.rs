@@ -105,6 +105,11 @@ impl<'a> SystemLink<'a> {
         self.system.name()
     }
 
+    /// The name of its launcher, if it has one.
+    pub(crate) fn launcher(&self) -> Option<&str> {
+        self.system.launcher()
+    }
+
     /// Starts the system, and has its agent introduce itself.
     ///
     /// # Errors
