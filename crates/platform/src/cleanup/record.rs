@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::emptying;
+use crate::CaseError;
 use crate::file::private;
 
 /// Prefix of the names of records. The pid of the process and a random number follow.
@@ -47,16 +48,17 @@ impl Recorded {
     ///
     /// # Errors
     /// If the record cannot be written; for all constructors.
-    pub fn file() -> io::Result<Self> {
-        Self::at(Kind::File, &std::env::temp_dir().join(random_name(PREFIX)))
+    pub fn file() -> Result<Self, CaseError> {
+        named(Self::at(Kind::File, &std::env::temp_dir().join(random_name(PREFIX))))
     }
 
     /// Creates the file, for reading and writing by this user only.
     ///
     /// # Errors
     /// Errors of open(2).
-    pub fn create(&self) -> io::Result<File> {
-        private::create_new(self.path())
+    pub fn create(&self) -> Result<File, CaseError> {
+        let path = self.path();
+        private::create_new(path).map_err(|e| CaseError::from_io(&path.display().to_string(), &e))
     }
 
     pub(super) fn at(kind: Kind, path: &Path) -> io::Result<Self> {
@@ -92,16 +94,16 @@ impl Recorded {
     ///
     /// # Errors
     /// See [`Recorded::file`].
-    pub fn semaphore() -> io::Result<Self> {
-        Self::new(Kind::File, format!("{}{}", os::SEMAPHORES, random_name(PREFIX)))
+    pub fn semaphore() -> Result<Self, CaseError> {
+        named(Self::new(Kind::File, format!("{}{}", os::SEMAPHORES, random_name(PREFIX))))
     }
 
     /// The name of a new POSIX message queue.
     ///
     /// # Errors
     /// See [`Recorded::file`].
-    pub fn queue() -> io::Result<Self> {
-        Self::new(Kind::Queue, format!("/{}", random_name(PREFIX)))
+    pub fn queue() -> Result<Self, CaseError> {
+        named(Self::new(Kind::Queue, format!("/{}", random_name(PREFIX))))
     }
 
     /// The key of a new System V semaphore set. A set without a key could be recorded only after it was made, by a number that
@@ -109,16 +111,16 @@ impl Recorded {
     ///
     /// # Errors
     /// See [`Recorded::file`].
-    pub fn semaphore_set() -> io::Result<Self> {
-        Self::new(Kind::SemaphoreSet, random_key().to_string())
+    pub fn semaphore_set() -> Result<Self, CaseError> {
+        named(Self::new(Kind::SemaphoreSet, random_key().to_string()))
     }
 
     /// The key of a new System V message queue.
     ///
     /// # Errors
     /// See [`Recorded::file`].
-    pub fn message_queue() -> io::Result<Self> {
-        Self::new(Kind::MessageQueue, random_key().to_string())
+    pub fn message_queue() -> Result<Self, CaseError> {
+        named(Self::new(Kind::MessageQueue, random_key().to_string()))
     }
 
     /// The name of a semaphore or queue, with its slash.
@@ -144,6 +146,14 @@ impl Drop for Recorded {
                 .and_then(|record| Record { things: record.things - 1, ..record }.kept());
         }
     }
+}
+
+/// Names the directory of temporary files in an error.
+fn named<T>(recorded: io::Result<T>) -> Result<T, CaseError> {
+    recorded.map_err(|error| {
+        let directory = std::env::temp_dir();
+        CaseError::from_io(&format!("a temporary file in {}", directory.display()), &error)
+    })
 }
 
 /// This process's record, while it has things.
