@@ -1,25 +1,26 @@
-//! A process's record of what would outlive it, and the removal of what records of ended processes name.
+//! Records of what would outlive a process, and the removal of what records of ended processes name.
 
 use std::fs::{self, File};
 use std::hash::BuildHasher;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::emptying;
+use crate::CaseError;
 use crate::file::private;
 
 /// Prefix of the names of records. The pid of the process and a random number follow.
 const RECORD: &str = "oscost-record-";
 /// Prefix of the names of files, semaphores and queues. A random number follows.
 const PREFIX: &str = "oscost-worker-";
-/// Longest record that is read, in bytes: more than a process writes.
-const LONGEST_RECORD: u64 = 1 << 20;
-/// Time limit for the end of the processes that a killed worker had started: they have its record open, too.
+/// Longest record that is read, in bytes: longer than the longest path of most systems.
+const LONGEST_RECORD: u64 = 16 << 10;
+/// Time limit for the end of the processes that a killed worker had started: they have its records open, too.
 const LAST_PROCESSES: Duration = Duration::from_secs(1);
 
-/// What a record names.
+/// The kind of what a record names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumString, strum::IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Kind {
@@ -35,28 +36,37 @@ pub enum Kind {
     MessageQueue,
 }
 
-/// The name of something that this process is about to create, which is in its record. Dropping it removes the thing.
+/// The name of something that this process is about to create, which is in a record. Dropping it removes the thing, then the record.
 #[derive(Debug)]
 pub struct Recorded {
     kind: Kind,
     name: String,
+    record: PathBuf,
+    /// The record's file, locked while this process is alive; only [`Drop`] takes it.
+    lock: Option<File>,
+    /// The process that made the record. A forked child leaves its parent's things alone.
+    pid: u32,
 }
+
+/// Number of things of this process.
+static THINGS: AtomicUsize = AtomicUsize::new(0);
 
 impl Recorded {
     /// The path of a new temporary file, FIFO or socket.
     ///
     /// # Errors
     /// If the record cannot be written; for all constructors.
-    pub fn file() -> io::Result<Self> {
-        Self::at(Kind::File, &std::env::temp_dir().join(random_name(PREFIX)))
+    pub fn file() -> Result<Self, CaseError> {
+        named(Self::at(Kind::File, &std::env::temp_dir().join(random_name(PREFIX))))
     }
 
     /// Creates the file, for reading and writing by this user only.
     ///
     /// # Errors
     /// Errors of open(2).
-    pub fn create(&self) -> io::Result<File> {
-        private::create_new(self.path())
+    pub fn create(&self) -> Result<File, CaseError> {
+        let path = self.path();
+        private::create_new(path).map_err(|e| CaseError::from_io(&path.display().to_string(), &e))
     }
 
     pub(super) fn at(kind: Kind, path: &Path) -> io::Result<Self> {
@@ -66,18 +76,20 @@ impl Recorded {
     }
 
     fn new(kind: Kind, name: String) -> io::Result<Self> {
-        let mut mine = MINE.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut record = match mine.take().filter(Record::is_mine) {
-            Some(record) => record,
-            None => Record::create()?,
-        };
-        // What was not written whole is not read.
-        let written = write!(record.file, "{} {name}\0", <&str>::from(kind));
-        record.things += u32::from(written.is_ok());
-        *mine = record.kept();
-        written?;
-        os::remember(kind, &name);
-        Ok(Self { kind, name })
+        let pid = std::process::id();
+        let record = std::env::temp_dir().join(random_name(&format!("{RECORD}{pid}-")));
+        // Windows locks no file that is opened only to append.
+        let mut lock = private::create_new(&record)?;
+        // Where there are no such locks, no sweep gets one either.
+        let _ = lock.try_lock();
+        THINGS.fetch_add(1, Ordering::Relaxed);
+        let text = format!("{} {name}\0", <&str>::from(kind));
+        os::remember(kind, &name, &record);
+        // From here on dropping it undoes this.
+        let mut recorded = Self { kind, name, record, lock: None, pid };
+        let written = lock.write_all(text.as_bytes());
+        recorded.lock = Some(lock);
+        written.map(|()| recorded)
     }
 
     /// The path of a file.
@@ -92,16 +104,16 @@ impl Recorded {
     ///
     /// # Errors
     /// See [`Recorded::file`].
-    pub fn semaphore() -> io::Result<Self> {
-        Self::new(Kind::File, format!("{}{}", os::SEMAPHORES, random_name(PREFIX)))
+    pub fn semaphore() -> Result<Self, CaseError> {
+        named(Self::new(Kind::File, format!("{}{}", os::SEMAPHORES, random_name(PREFIX))))
     }
 
     /// The name of a new POSIX message queue.
     ///
     /// # Errors
     /// See [`Recorded::file`].
-    pub fn queue() -> io::Result<Self> {
-        Self::new(Kind::Queue, format!("/{}", random_name(PREFIX)))
+    pub fn queue() -> Result<Self, CaseError> {
+        named(Self::new(Kind::Queue, format!("/{}", random_name(PREFIX))))
     }
 
     /// The key of a new System V semaphore set. A set without a key could be recorded only after it was made, by a number that
@@ -109,16 +121,16 @@ impl Recorded {
     ///
     /// # Errors
     /// See [`Recorded::file`].
-    pub fn semaphore_set() -> io::Result<Self> {
-        Self::new(Kind::SemaphoreSet, random_key().to_string())
+    pub fn semaphore_set() -> Result<Self, CaseError> {
+        named(Self::new(Kind::SemaphoreSet, random_key().to_string()))
     }
 
     /// The key of a new System V message queue.
     ///
     /// # Errors
     /// See [`Recorded::file`].
-    pub fn message_queue() -> io::Result<Self> {
-        Self::new(Kind::MessageQueue, random_key().to_string())
+    pub fn message_queue() -> Result<Self, CaseError> {
+        named(Self::new(Kind::MessageQueue, random_key().to_string()))
     }
 
     /// The name of a semaphore or queue, with its slash.
@@ -134,67 +146,28 @@ impl Recorded {
 
 impl Drop for Recorded {
     fn drop(&mut self) {
-        let mut mine = MINE.lock().unwrap_or_else(PoisonError::into_inner);
-        // A forked child leaves its parent's things alone. What cannot be removed now is left to the next sweep.
-        let is_mine = mine.as_ref().is_some_and(Record::is_mine);
-        if is_mine && remove(self.kind, &self.name) {
-            os::forget(self.kind, &self.name);
-            *mine = mine
-                .take()
-                .and_then(|record| Record { things: record.things - 1, ..record }.kept());
+        // What cannot be removed now is left to the next sweep.
+        if self.pid == std::process::id() && remove(self.kind, &self.name) {
+            os::forget(&self.record);
+            // Windows does not remove open files.
+            drop(self.lock.take());
+            let _ = fs::remove_file(&self.record);
+            THINGS.fetch_sub(1, Ordering::Relaxed);
         }
     }
 }
 
-/// This process's record, while it has things.
-static MINE: Mutex<Option<Record>> = Mutex::new(None);
-
-struct Record {
-    /// The process that has it. A forked child, which inherits it, makes one of its own.
-    pid: u32,
-    path: PathBuf,
-    file: File,
-    /// Number of things that are in the record and not removed.
-    things: u32,
-}
-
-impl Record {
-    fn create() -> io::Result<Self> {
-        let pid = std::process::id();
-        let name = random_name(&format!("{RECORD}{pid}-"));
-        let path = std::env::temp_dir().join(name);
-        let file = created(&path)?;
-        // Where there are no such locks, no sweep gets one either.
-        let _ = file.try_lock();
-        os::remember_record(Some(&path));
-        Ok(Self { pid, path, file, things: 0 })
-    }
-
-    fn is_mine(&self) -> bool {
-        self.pid == std::process::id()
-    }
-
-    /// Itself while it has things; else its file is removed.
-    fn kept(self) -> Option<Self> {
-        if self.things > 0 {
-            return Some(self);
-        }
-        os::remember_record(None);
-        // Windows does not remove open files.
-        drop(self.file);
-        let _ = fs::remove_file(self.path);
-        None
-    }
-}
-
-/// Creates the file of a record. Windows locks no file that is opened only to append.
-fn created(path: &Path) -> io::Result<File> {
-    private::options().read(true).append(true).create_new(true).open(path)
+/// Names the directory of temporary files in an error.
+fn named<T>(recorded: io::Result<T>) -> Result<T, CaseError> {
+    recorded.map_err(|error| {
+        let directory = std::env::temp_dir();
+        CaseError::from_io(&format!("a temporary file in {}", directory.display()), &error)
+    })
 }
 
 /// Whether this process has something that would outlive it.
 pub fn has_things() -> bool {
-    MINE.lock().unwrap_or_else(PoisonError::into_inner).as_ref().is_some_and(Record::is_mine)
+    THINGS.load(Ordering::Relaxed) > 0
 }
 
 /// `prefix` and a random number: a name that nobody can foresee.
@@ -255,7 +228,8 @@ fn sweep_record(path: &Path, patience: Duration) -> Option<()> {
     }
     let mut text = Vec::new();
     (&file).take(LONGEST_RECORD).read_to_end(&mut text).ok()?;
-    let gone = parse(&text).into_iter().filter(|(kind, name)| !remove(*kind, name)).count() == 0;
+    // What was not written whole was not created.
+    let gone = parse(&text).is_none_or(|(kind, name)| remove(kind, name));
     drop(file);
     if gone {
         let _ = fs::remove_file(path);
@@ -263,15 +237,11 @@ fn sweep_record(path: &Path, patience: Duration) -> Option<()> {
     Some(())
 }
 
-/// The complete entries of a record: the last one may be cut off.
-fn parse(record: &[u8]) -> Vec<(Kind, &str)> {
-    let mut entries: Vec<&[u8]> = record.split(|&byte| byte == 0).collect();
-    entries.pop();
-    let read = |entry| {
-        let (kind, name) = std::str::from_utf8(entry).ok()?.split_once(' ')?;
-        Some((kind.parse().ok()?, name))
-    };
-    entries.into_iter().filter_map(read).collect()
+/// What a record names; `None` if it was cut off.
+fn parse(record: &[u8]) -> Option<(Kind, &str)> {
+    let whole = record.strip_suffix(b"\0").filter(|text| !text.contains(&0))?;
+    let (kind, name) = std::str::from_utf8(whole).ok()?.split_once(' ')?;
+    Some((kind.parse().ok()?, name))
 }
 
 /// The pid in the name of a record.
@@ -286,12 +256,12 @@ pub(crate) use linux::{end_group_on_termination, sweep_on_termination};
 use linux as os;
 #[cfg(target_os = "linux")]
 mod linux {
-    use std::ffi::CString;
+    use std::ffi::{CStr, CString};
     use std::mem::MaybeUninit;
     use std::os::unix::ffi::OsStrExt;
     use std::path::Path;
     use std::ptr::null_mut;
-    use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
     use super::Kind;
     use crate::user::own_user;
@@ -304,19 +274,23 @@ mod linux {
         kind: Kind,
         name: CString,
         key: i32,
+        record: CString,
+        /// The process that has it: forked children inherit the list.
+        pid: u32,
     }
 
     impl Thing {
-        fn new(kind: Kind, name: &[u8]) -> Self {
-            let key = std::str::from_utf8(name).ok().and_then(|name| name.parse().ok());
-            let name = CString::new(name).unwrap_or_default();
-            Self { kind, name, key: key.unwrap_or_default() }
+        fn new(kind: Kind, name: &str, record: &Path) -> Self {
+            let key = name.parse().unwrap_or_default();
+            let text = |bytes: &[u8]| CString::new(bytes).unwrap_or_default();
+            let (name, record) = (text(name.as_bytes()), text(record.as_os_str().as_bytes()));
+            Self { kind, name, key, record, pid: std::process::id() }
         }
 
         /// Removes it if it belongs to this user; returns whether it is gone or another's. Makes only async-signal-safe calls.
         fn remove(&self) -> bool {
             match self.kind {
-                Kind::File => remove_file(self),
+                Kind::File => remove_file(&self.name),
                 Kind::Directory => false,
                 Kind::Queue => remove_queue(self),
                 Kind::SemaphoreSet => remove_semaphore_set(self.key),
@@ -326,16 +300,16 @@ mod linux {
     }
 
     pub fn remove(kind: Kind, name: &str) -> bool {
-        Thing::new(kind, name.as_bytes()).remove()
+        Thing::new(kind, name, Path::new("")).remove()
     }
 
-    fn remove_file(file: &Thing) -> bool {
+    fn remove_file(path: &CStr) -> bool {
         let mut facts = MaybeUninit::<libc::stat>::uninit();
         // SAFETY: the name ends with NUL; lstat fills the facts if it succeeds, and they are read only then.
         unsafe {
-            libc::lstat(file.name.as_ptr(), facts.as_mut_ptr()) != 0
+            libc::lstat(path.as_ptr(), facts.as_mut_ptr()) != 0
                 || facts.assume_init_ref().st_uid != own_user()
-                || libc::unlink(file.name.as_ptr()) == 0
+                || libc::unlink(path.as_ptr()) == 0
         }
     }
 
@@ -387,25 +361,10 @@ mod linux {
     const MOST: usize = 16;
     /// What SIGTERM removes. The things are never freed: the handler may be reading them.
     static THINGS: [AtomicPtr<Thing>; MOST] = [const { AtomicPtr::new(null_mut()) }; MOST];
-    /// The record, and the process that has it and the things: forked children inherit all this.
-    static RECORD: AtomicPtr<Thing> = AtomicPtr::new(null_mut());
-    static OWNER: AtomicU32 = AtomicU32::new(0);
     static ENDS_GROUP: AtomicBool = AtomicBool::new(false);
 
-    fn leaked(kind: Kind, name: &[u8]) -> *mut Thing {
-        Box::into_raw(Box::new(Thing::new(kind, name)))
-    }
-
-    pub fn remember_record(path: Option<&Path>) {
-        let record = path.map(|path| leaked(Kind::File, path.as_os_str().as_bytes()));
-        RECORD.store(record.unwrap_or(null_mut()), Ordering::Release);
-        if OWNER.swap(std::process::id(), Ordering::AcqRel) != std::process::id() {
-            THINGS.iter().for_each(|slot| slot.store(null_mut(), Ordering::Release));
-        }
-    }
-
-    pub fn remember(kind: Kind, name: &str) {
-        let thing = leaked(kind, name.as_bytes());
+    pub fn remember(kind: Kind, name: &str, record: &Path) {
+        let thing = Box::into_raw(Box::new(Thing::new(kind, name, record)));
         let put = |slot: &AtomicPtr<Thing>| {
             let (taken, free) = (Ordering::Release, Ordering::Relaxed);
             slot.compare_exchange(null_mut(), thing, taken, free).is_ok()
@@ -413,13 +372,12 @@ mod linux {
         let _ = THINGS.iter().any(put);
     }
 
-    pub fn forget(kind: Kind, name: &str) {
+    pub fn forget(record: &Path) {
         for slot in &THINGS {
             // SAFETY: things are never freed.
             let thing = unsafe { slot.load(Ordering::Acquire).as_ref() };
-            if thing
-                .is_some_and(|thing| thing.kind == kind && thing.name.as_bytes() == name.as_bytes())
-            {
+            let is_it = |thing: &Thing| thing.record.as_bytes() == record.as_os_str().as_bytes();
+            if thing.is_some_and(is_it) {
                 slot.store(null_mut(), Ordering::Relaxed);
             }
         }
@@ -439,11 +397,12 @@ mod linux {
     extern "C" fn on_termination(_signal: libc::c_int) {
         // SAFETY: things are never freed; the calls are plain system calls.
         unsafe {
-            if OWNER.load(Ordering::Acquire) == libc::getpid() as u32 {
-                let things = THINGS.iter().filter_map(|slot| slot.load(Ordering::Acquire).as_ref());
-                let left = things.filter(|thing| !thing.remove()).count();
-                let record = RECORD.load(Ordering::Acquire).as_ref();
-                let _ = record.filter(|_| left == 0).is_some_and(Thing::remove);
+            for slot in &THINGS {
+                let thing = slot.load(Ordering::Acquire).as_ref();
+                let own = thing.filter(|thing| thing.pid == libc::getpid() as u32);
+                if let Some(thing) = own.filter(|thing| thing.remove()) {
+                    remove_file(&thing.record);
+                }
             }
             if ENDS_GROUP.load(Ordering::Relaxed) && libc::getpgrp() == libc::getpid() {
                 libc::kill(0, libc::SIGKILL);
@@ -469,11 +428,9 @@ mod os {
         }
     }
 
-    pub fn remember_record(_path: Option<&Path>) {}
+    pub fn remember(_kind: Kind, _name: &str, _record: &Path) {}
 
-    pub fn remember(_kind: Kind, _name: &str) {}
-
-    pub fn forget(_kind: Kind, _name: &str) {}
+    pub fn forget(_record: &Path) {}
 }
 
 #[cfg(test)]
@@ -481,22 +438,13 @@ mod tests {
     use super::super::Directory;
     use super::*;
 
-    /// Runs a test while no other one of this module has things: some look at the process's record.
-    fn alone() -> std::sync::MutexGuard<'static, ()> {
-        static ALONE: Mutex<()> = Mutex::new(());
-        ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The highest pid of Linux is 2^22, so no process has this one.
     const DEAD: u32 = 4_194_305;
 
-    /// A record that an ended process left.
-    fn left(things: &[(Kind, &str)]) -> PathBuf {
-        let path = std::env::temp_dir().join(random_name(&format!("{RECORD}{DEAD}-")));
-        let mut file = created(&path).unwrap();
-        for (kind, name) in things {
-            write!(file, "{} {name}\0", <&str>::from(*kind)).unwrap();
-        }
+    /// A record with this text that the ended process `pid` left.
+    fn left_by(pid: u32, text: &str) -> PathBuf {
+        let path = std::env::temp_dir().join(random_name(&format!("{RECORD}{pid}-")));
+        private::create_new(&path).unwrap().write_all(text.as_bytes()).unwrap();
         path
     }
 
@@ -506,7 +454,6 @@ mod tests {
 
     #[test]
     fn only_what_dead_processes_left_is_swept() {
-        let _alone = alone();
         let mine = Recorded::file().unwrap();
         let directory = Directory::new().unwrap();
         let [theirs, unrecorded] = ["theirs", "unrecorded"].map(temporary);
@@ -515,22 +462,19 @@ mod tests {
         for path in [mine.path(), &theirs, &unrecorded, &folder.join("f0000001")] {
             fs::write(path, "x").unwrap();
         }
-        let path = |path: &PathBuf| path.to_str().unwrap().to_owned();
-        let record = left(&[(Kind::File, &path(&theirs)), (Kind::Directory, &path(&folder))]);
-        // An entry that a kill cut off.
-        let cut = format!("file {}", unrecorded.display());
-        fs::OpenOptions::new()
-            .append(true)
-            .open(&record)
-            .unwrap()
-            .write_all(cut.as_bytes())
-            .unwrap();
+        let records = [
+            left_by(DEAD, &format!("file {}\0", theirs.display())),
+            left_by(DEAD, &format!("directory {}\0", folder.display())),
+            // A kill cut it off.
+            left_by(DEAD, &format!("file {}", unrecorded.display())),
+        ];
         sweep(DEAD + 1);
         assert!(theirs.exists(), "of another process");
         sweep(DEAD);
         sweep_dead();
         assert!(mine.path().exists() && directory.path().exists());
-        assert!(!theirs.exists() && !folder.exists() && !record.exists());
+        assert!(!theirs.exists() && !folder.exists());
+        assert!(records.iter().all(|record| !record.exists()));
         assert!(unrecorded.exists());
         fs::remove_file(&unrecorded).unwrap();
         let gone = [mine.path().to_owned(), directory.path().to_owned()];
@@ -540,17 +484,16 @@ mod tests {
 
     #[test]
     fn a_thing_is_recorded_before_it_exists_and_names_are_not_repeated() {
-        let _alone = alone();
         let things: Vec<Recorded> = (0..20).map(|_| Recorded::file().unwrap()).collect();
-        let mine = MINE.lock().unwrap();
-        let path = mine.as_ref().unwrap().path.clone();
-        drop(mine);
-        // Windows reads no locked file, and the lock is this process's.
-        if !crate::IS_WINDOWS {
-            let text = fs::read(&path).unwrap();
-            let names: Vec<&str> = parse(&text).into_iter().map(|(_, name)| name).collect();
-            assert!(things.iter().all(|thing| names.contains(&thing.name.as_str())), "{names:?}");
+        for thing in &things {
+            assert!(!thing.path().exists());
+            // Windows reads no locked file.
+            if !crate::IS_WINDOWS {
+                let text = fs::read(&thing.record).unwrap();
+                assert_eq!(parse(&text), Some((Kind::File, thing.name.as_str())));
+            }
         }
+        assert!(has_things());
         let names: std::collections::BTreeSet<_> = things.iter().map(|one| &one.name).collect();
         assert_eq!(names.len(), 20);
     }
@@ -561,9 +504,12 @@ mod tests {
         for name in ["oscost-record-17", "oscost-record-x-1", "oscost-worker-17", "record-17-1"] {
             assert_eq!(pid_in(name), None, "{name}");
         }
-        let unknown = b"file /a\0link /b\0file\0\xff /c\0queue /d\0file /cut";
-        assert_eq!(parse(unknown), [(Kind::File, "/a"), (Kind::Queue, "/d")]);
-        assert!(parse(b"").is_empty());
+        assert_eq!(parse(b"file /a b\0"), Some((Kind::File, "/a b")));
+        for text in
+            [&b""[..], b"file /a", b"link /a\0", b"file\0", b"file \xff\0", b"file /a\0file /b\0"]
+        {
+            assert_eq!(parse(text), None, "{text:?}");
+        }
     }
 
     /// Another user could make root remove its files by a record, or by a link in the place of one.
@@ -573,21 +519,20 @@ mod tests {
         use std::os::unix::fs::{chown, symlink};
 
         const OTHER: u32 = 65_534;
-        let _alone = alone();
         let [mine, theirs] = ["mine", "theirs"].map(temporary);
         fs::write(&mine, "x").unwrap();
         fs::write(&theirs, "x").unwrap();
         if testing::skip_unless(chown(&theirs, Some(OTHER), None).is_ok(), "needs root") {
             return [mine, theirs].iter().for_each(|path| fs::remove_file(path).unwrap());
         }
-        let path = |path: &PathBuf| path.to_str().unwrap().to_owned();
-        let foreign = left(&[(Kind::File, &path(&mine))]);
+        const DEAD: u32 = super::tests::DEAD + 2;
+        let foreign = left_by(DEAD, &format!("file {}\0", mine.display()));
         chown(&foreign, Some(OTHER), None).unwrap();
         let elsewhere = temporary("elsewhere");
         fs::write(&elsewhere, format!("file {}\0", mine.display())).unwrap();
         let link = std::env::temp_dir().join(random_name(&format!("{RECORD}{DEAD}-")));
         symlink(&elsewhere, &link).unwrap();
-        let own = left(&[(Kind::File, &path(&theirs))]);
+        let own = left_by(DEAD, &format!("file {}\0", theirs.display()));
         sweep(DEAD);
         assert!(mine.exists() && foreign.exists() && link.is_symlink(), "by a foreign record");
         assert!(theirs.exists() && !own.exists(), "of a foreign user");
@@ -599,7 +544,6 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn objects_of_the_dead_are_swept_and_those_of_others_are_not() {
-        let _alone = alone();
         let things = [
             Recorded::queue().unwrap(),
             Recorded::semaphore_set().unwrap(),
@@ -629,10 +573,10 @@ mod tests {
         let other = random_key();
         // SAFETY: makes a set; no memory is passed.
         let made = unsafe { libc::semget(other, 1, libc::IPC_CREAT | libc::IPC_EXCL | 0o600) };
-        let words: Vec<(Kind, String)> =
-            things.iter().map(|thing| (thing.kind, thing.name.clone())).collect();
-        left(&words.iter().map(|(kind, name)| (*kind, name.as_str())).collect::<Vec<_>>());
-        sweep(DEAD);
+        for thing in &things {
+            left_by(DEAD + 4, &format!("{} {}\0", <&str>::from(thing.kind), thing.name));
+        }
+        sweep(DEAD + 4);
         assert_eq!(exist(0), [false; 3]);
         // SAFETY: removes the set; no memory is passed.
         let was_there = unsafe { libc::semctl(made, 0, libc::IPC_RMID) } == 0;
@@ -643,7 +587,6 @@ mod tests {
     #[test]
     #[cfg(unix)]
     fn a_child_that_is_killed_leaves_what_its_record_names_to_a_sweep() {
-        let _alone = alone();
         let folder = temporary("killed");
         fs::create_dir(&folder).unwrap();
         // SAFETY: the child makes files, waits, and is killed; it returns from nothing.

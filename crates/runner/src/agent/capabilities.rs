@@ -133,14 +133,11 @@ fn probe_pinning() -> Result<(), CaseError> {
 }
 
 fn probe_files() -> Result<(), CaseError> {
-    let failed = |e| CaseError::from_io("a temporary file", &e);
-    let recorded = platform::cleanup::Recorded::file().map_err(failed)?;
-    let path = recorded.path();
-    let written = recorded.create().and_then(|mut file| file.write_all(b"oscost"));
-    let read = written.and_then(|()| std::fs::read(path));
-    let removed = std::fs::remove_file(path);
-    let read = read.map_err(|e| CaseError::from_io(&path.display().to_string(), &e))?;
-    removed.map_err(|e| CaseError::from_io("removing a file", &e))?;
+    let recorded = platform::cleanup::Recorded::file()?;
+    let of = |e| CaseError::from_io(&recorded.path().display().to_string(), &e);
+    recorded.create()?.write_all(b"oscost").map_err(of)?;
+    let read = std::fs::read(recorded.path()).map_err(of)?;
+    std::fs::remove_file(recorded.path()).map_err(of)?;
     let same = read == b"oscost";
     same.then_some(()).ok_or_else(|| CaseError::Failed("a file has other contents".to_owned()))
 }

@@ -44,7 +44,7 @@ fn run_unix(_: &measure::Params, round: &mut measure::Round) -> Result<(), CaseE
     use platform::cleanup::Recorded;
 
     let failed = |e: io::Error| CaseError::from_io("a Unix-domain connection", &e);
-    let socket = Recorded::file().map_err(failed)?;
+    let socket = Recorded::file()?;
     let listener = UnixListener::bind(socket.path()).map_err(failed)?;
     let connect = || -> io::Result<[UnixStream; 2]> {
         let client = UnixStream::connect(socket.path())?;

@@ -41,8 +41,7 @@ fn fifo() -> Result<(File, File), CaseError> {
     use std::os::fd::AsRawFd;
     use std::os::unix::fs::OpenOptionsExt;
 
-    let recorded = platform::cleanup::Recorded::file();
-    let recorded = recorded.map_err(|e| CaseError::from_io("recording a FIFO", &e))?;
+    let recorded = platform::cleanup::Recorded::file()?;
     let path = recorded.path();
     let name = platform::file::path::c_path(path)?;
     // SAFETY: the name is a string that outlives the call.

@@ -88,8 +88,7 @@ fn queue(bytes: usize) -> Result<File, CaseError> {
     /// Number of messages in a queue: within the default limits of 10 messages and 800 KiB.
     const MESSAGES: libc::c_long = 8;
 
-    let recorded = platform::cleanup::Recorded::queue();
-    let recorded = recorded.map_err(|e| CaseError::from_io("recording a queue", &e))?;
+    let recorded = platform::cleanup::Recorded::queue()?;
     let name = CString::new(recorded.name())
         .map_err(|e| CaseError::Failed(format!("the name of a queue: {e}")))?;
     let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;

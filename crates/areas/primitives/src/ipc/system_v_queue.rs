@@ -122,8 +122,7 @@ fn too_long() -> Result<io::Error, CaseError> {
 
 #[only(linux)]
 fn make() -> Result<Queue, CaseError> {
-    let recorded = platform::cleanup::Recorded::message_queue();
-    let recorded = recorded.map_err(|e| CaseError::from_io("recording a queue", &e))?;
+    let recorded = platform::cleanup::Recorded::message_queue()?;
     // SAFETY: makes a new queue; no memory is passed.
     let id = unsafe { libc::msgget(recorded.key(), libc::IPC_CREAT | libc::IPC_EXCL | 0o600) };
     if id < 0 {

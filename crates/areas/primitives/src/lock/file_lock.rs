@@ -100,9 +100,8 @@ fn run(params: &Params, round: &mut Round, kind: LockedRange) -> Result<(), Case
     }
 
     round.expect_syscalls(2.0);
-    let failed = |e| CaseError::from_io("creating a temporary file", &e);
-    let file = Recorded::file().map_err(failed)?;
-    file.create().map_err(failed)?;
+    let file = Recorded::file()?;
+    file.create()?;
     match kind {
         LockedRange::Record => {
             let acquire = |file: &File| set_first_byte(file, libc::F_WRLCK as _);

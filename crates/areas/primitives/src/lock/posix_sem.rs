@@ -83,8 +83,7 @@ fn run(params: &Params, round: &mut Round, kind: SemaphoreKind) -> Result<(), Ca
 
     /// Creates a named semaphore and unlinks its name at once; forked workers inherit the semaphore.
     fn named() -> Result<*mut libc::sem_t, CaseError> {
-        let recorded = platform::cleanup::Recorded::semaphore();
-        let recorded = recorded.map_err(|e| CaseError::from_io("recording a semaphore", &e))?;
+        let recorded = platform::cleanup::Recorded::semaphore()?;
         let name = CString::new(recorded.name()).expect("the name has no NUL in it");
         let (new, mode, value) = (libc::O_CREAT | libc::O_EXCL, 0o600, 1);
         // SAFETY: the name ends with NUL; O_CREAT requires the mode and the value.

@@ -41,8 +41,7 @@ fn run(params: &Params, round: &mut Round, undo: bool) -> Result<(), CaseError> 
         assert!(done == 0, "semop: {}", std::io::Error::last_os_error());
     }
 
-    let recorded = platform::cleanup::Recorded::semaphore_set();
-    let recorded = recorded.map_err(|e| CaseError::from_io("recording a semaphore set", &e))?;
+    let recorded = platform::cleanup::Recorded::semaphore_set()?;
     // SAFETY: creates a new set; no memory is passed.
     let id = unsafe { libc::semget(recorded.key(), 2, libc::IPC_CREAT | libc::IPC_EXCL | 0o600) };
     if id < 0 {

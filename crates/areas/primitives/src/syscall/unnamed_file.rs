@@ -48,9 +48,8 @@ fn never_named(directory: &Path) -> Result<File, CaseError> {
 /// Creates a file and removes its name at once.
 #[only(unix)]
 fn named_no_longer() -> Result<File, CaseError> {
-    let failed = |e| CaseError::from_io("a temporary file", &e);
-    let recorded = platform::cleanup::Recorded::file().map_err(failed)?;
-    let file = recorded.create().map_err(failed)?;
+    let recorded = platform::cleanup::Recorded::file()?;
+    let file = recorded.create()?;
     std::fs::remove_file(recorded.path())
         .map_err(|e| CaseError::from_io("removing its name", &e))?;
     Ok(file)

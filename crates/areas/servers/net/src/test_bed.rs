@@ -132,8 +132,7 @@ impl TestBed {
             Work::Cpu(_) => Some(context.work(round)?),
             _ => None,
         };
-        let scratch = (work == Work::Fsync).then(Recorded::file).transpose();
-        let scratch = scratch.map_err(|e| CaseError::from_io("a temporary file", &e))?;
+        let scratch = (work == Work::Fsync).then(Recorded::file).transpose()?;
         let task = Task::prepare(
             work,
             &WorkResources {

@@ -55,7 +55,7 @@ mod linux {
         pub(in super::super) fn create() -> Result<Self, CaseError> {
             let contents = elf(super::code::EM_MACHINE, super::code::EXIT);
             let failed = |e| CaseError::from_io("writing a program to a temporary file", &e);
-            let recorded = Recorded::file().map_err(failed)?;
+            let recorded = Recorded::file()?;
             let path = CString::new(recorded.path().as_os_str().as_bytes())
                 .map_err(|e| CaseError::Failed(format!("the path of temporary files: {e}")))?;
             write(recorded.path(), &contents).map_err(failed)?;
