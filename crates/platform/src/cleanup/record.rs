@@ -99,7 +99,7 @@ impl Recorded {
     }
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 impl Recorded {
     /// The name of a new POSIX semaphore.
     ///
@@ -109,6 +109,14 @@ impl Recorded {
         named(Self::new(Kind::File, format!("{}{}", os::SEMAPHORES, random_name(PREFIX))))
     }
 
+    /// The name of a semaphore or queue, with its slash.
+    pub fn name(&self) -> String {
+        self.name.replacen(os::SEMAPHORES, "/", 1)
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Recorded {
     /// The name of a new POSIX message queue.
     ///
     /// # Errors
@@ -132,11 +140,6 @@ impl Recorded {
     /// See [`Recorded::file`].
     pub fn message_queue() -> Result<Self, CaseError> {
         named(Self::new(Kind::MessageQueue, random_key().to_string()))
-    }
-
-    /// The name of a semaphore or queue, with its slash.
-    pub fn name(&self) -> String {
-        self.name.replacen(os::SEMAPHORES, "/", 1)
     }
 
     /// The key of a set or message queue.
@@ -420,6 +423,10 @@ mod os {
     use std::path::Path;
 
     use super::Kind;
+
+    /// Semaphores of these systems are no files, and stay after a kill.
+    #[cfg(unix)]
+    pub const SEMAPHORES: &str = "/";
 
     pub fn remove(_kind: Kind, name: &str) -> bool {
         match fs::symlink_metadata(name) {
