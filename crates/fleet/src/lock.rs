@@ -307,7 +307,7 @@ mod tests {
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(jobs(), ["first"]);
-        // The same pid again is another process.
+        // A process that got the pid of the killed one has another identity.
         let other = Holder { identity: killed.identity.clone(), ..holder("other") };
         assert!(!other.is_alive());
         drop(first);

@@ -119,7 +119,7 @@ impl Address {
         let host_name = name_of(&config.get_hosts()[0]);
         // Where there is an address, the name is not looked up.
         let is_local = match config.get_hostaddrs() {
-            [] => config.get_hosts().iter().all(|host| is_local(&name_of(host))),
+            [] => config.get_hosts().iter().all(is_local),
             addresses => addresses.iter().all(IpAddr::is_loopback),
         };
         // What follows a colon may be a password that was written in the wrong place.
@@ -209,12 +209,28 @@ fn name_of(host: &Host) -> String {
     name.clone()
 }
 
+/// The name of a host that is no Unix socket.
+#[cfg(unix)]
+fn looked_up(host: &Host) -> Option<&str> {
+    match host {
+        Host::Tcp(name) => Some(name),
+        Host::Unix(_) => None,
+    }
+}
+
+/// The name of a host.
+#[cfg(not(unix))]
+fn looked_up(host: &Host) -> Option<&str> {
+    let Host::Tcp(name) = host;
+    Some(name)
+}
+
 /// Whether the server is on this machine.
-fn is_local(name: &str) -> bool {
+fn is_local(host: &Host) -> bool {
+    // A name that only looks like the path of a socket is looked up.
+    let Some(name) = looked_up(host) else { return true };
     let address = name.trim_matches(['[', ']']).parse::<IpAddr>();
-    name == "localhost"
-        || name.starts_with("%2F")
-        || address.is_ok_and(|address| address.is_loopback())
+    name == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]
@@ -235,6 +251,7 @@ mod tests {
             postgres://ann@localhost/perf | postgres://ann@localhost/perf | none
             postgres://ann@127.0.0.1/perf?sslmode=verify-full | postgres://ann@127.0.0.1/perf | TLS
             postgres://ann@[2001:db8::1]/perf | postgres://ann@2001:db8::1/perf | TLS
+            postgres://ann@%252Ftmp/perf | postgres://ann@%2Ftmp/perf | TLS
             postgres://ann@localhost/perf?hostaddr=192.0.2.1 | postgres://ann@localhost/perf | TLS
             postgres://ann@db.example/perf?hostaddr=127.0.0.1 | postgres://ann@db.example/perf | none
             postgres://ann@localhost/perf?hostaddr=127.0.0.2 | postgres://ann@localhost/perf | none

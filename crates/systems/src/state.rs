@@ -63,15 +63,28 @@ impl StateDirectory {
     /// # Errors
     /// If it cannot be created.
     pub fn new() -> io::Result<Self> {
+        Self::new_in(&std::env::temp_dir())
+    }
+
+    fn new_in(parent: &Path) -> io::Result<Self> {
+        // A sweep of another process removes a directory that has no lock yet.
+        (0..100).find_map(|_| Self::attempt(parent).transpose()).unwrap_or_else(|| {
+            Err(io::Error::other("the directory was removed as often as it was created"))
+        })
+    }
+
+    /// Creates a state directory; `None` if a sweep removed it before it had a lock.
+    fn attempt(parent: &Path) -> io::Result<Option<Self>> {
         let name = random_name(&format!("{PREFIX}{}-", std::process::id()));
-        let path = std::env::temp_dir().join(name);
+        let path = parent.join(name);
         hosted::private_directory(&path)?;
         let begun = File::create_new(path.join(LOCK)).and_then(|lock| {
             lock.lock()?;
             Ok((lock, File::options().create_new(true).append(true).open(path.join(RECORD))?))
         });
         match begun {
-            Ok(files) => Ok(Self { path, files: Some(files), created: Vec::new() }),
+            Ok(files) => Ok(Some(Self { path, files: Some(files), created: Vec::new() })),
+            Err(_) if !path.exists() => Ok(None),
             Err(e) => {
                 let _ = fs::remove_dir_all(&path);
                 Err(e)
@@ -111,7 +124,11 @@ impl Drop for StateDirectory {
 
 /// Removes everything that systems of ended processes left.
 pub fn sweep() {
-    let entries = fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
+    sweep_in(&std::env::temp_dir());
+}
+
+fn sweep_in(parent: &Path) {
+    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     let is_state = |name: &str| {
         let numbers = name.strip_prefix(PREFIX).and_then(|numbers| numbers.split_once('-'));
         numbers.is_some_and(|(pid, random)| {
@@ -126,15 +143,16 @@ pub fn sweep() {
     }
 }
 
-/// The lock of a state directory whose process has ended; `None` if the process is alive, or is just creating the
-/// directory.
+/// The lock of a state directory whose process has ended; `None` if the process is alive, or if there is no directory any
+/// more.
 fn unused(path: &Path) -> Option<File> {
     let lock = match File::options().write(true).open(path.join(LOCK)) {
         Ok(lock) => lock,
-        // The process was killed before it made the lock, unless the directory is new.
+        // The process was killed before it made the lock or after it removed it, so the directory is empty; a living
+        // process that is just creating the lock makes another directory.
         Err(_) => {
-            let age = fs::metadata(path).ok()?.modified().ok()?.elapsed().ok()?;
-            return (age > REMOVAL).then(|| File::create(path.join(LOCK)).ok()).flatten();
+            let _ = fs::remove_dir(path);
+            return None;
         }
     };
     match lock.try_lock() {
@@ -148,8 +166,7 @@ fn parse(record: &str) -> Vec<Created> {
     record.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
-/// Removes a state directory and what its record lists. `held` are open files in the directory, dropped just before the
-/// directory is removed.
+/// Removes a state directory and what its record lists. `held` are the open files in the directory.
 fn remove<Files>(path: &Path, created: &[Created], held: Option<Files>) {
     for one in created.iter().rev() {
         undo(one);
@@ -163,11 +180,23 @@ fn remove<Files>(path: &Path, created: &[Created], held: Option<Files>) {
             control_group::remove(path);
         }
     }
-    // Windows does not remove open files.
-    drop(held);
+    // Windows does not remove open files. Elsewhere a process that has just created the directory gets the lock when the
+    // directory is gone, and creates another one.
+    let held = (!cfg!(windows)).then_some(held);
     // What cannot be unmounted or removed now is left for the next sweep, with the directory.
     if hosted::unmount_below(path).is_ok() {
+        empty(path);
         let _ = fs::remove_dir_all(path);
+    }
+    drop(held);
+}
+
+/// Removes everything in a state directory but its lock, without which a sweep expects it to be empty.
+fn empty(path: &Path) {
+    let entries = fs::read_dir(path).into_iter().flatten().flatten();
+    for entry in entries.filter(|entry| entry.file_name() != LOCK) {
+        let path = entry.path();
+        let _ = fs::remove_file(&path).or_else(|_| fs::remove_dir_all(&path));
     }
 }
 
@@ -259,12 +288,13 @@ mod tests {
 
     #[test]
     fn a_state_directory_is_removed_with_what_was_recorded() {
+        let parent = tempfile::tempdir().unwrap();
         let outside = tempfile::NamedTempFile::new().unwrap();
-        let mut state = StateDirectory::new().unwrap();
+        let mut state = StateDirectory::new_in(parent.path()).unwrap();
         let path = state.path().to_owned();
         fs::create_dir_all(path.join("a/b")).unwrap();
         state.record(Created::File(outside.path().to_owned())).unwrap();
-        sweep();
+        sweep_in(parent.path());
         assert!(path.exists() && outside.path().exists(), "this process is alive");
         drop(state);
         assert!(!path.exists() && !outside.path().exists());
@@ -272,23 +302,64 @@ mod tests {
 
     #[test]
     fn what_dead_processes_left_is_swept() {
+        let parent = tempfile::tempdir().unwrap();
         // The highest pid of Linux is 2^22, so no process has this one.
-        let dead = std::env::temp_dir().join(format!("{PREFIX}4194305-0"));
+        let dead = parent.path().join(format!("{PREFIX}4194305-0"));
         let outside = tempfile::NamedTempFile::new().unwrap();
         hosted::private_directory(&dead).unwrap();
         fs::write(dead.join(LOCK), "").unwrap();
         let line = serde_json::to_string(&Created::File(outside.path().to_owned())).unwrap();
         fs::write(dead.join(RECORD), format!("not JSON\n{line}\n{{\"file\":\"/cut")).unwrap();
-        sweep();
+        sweep_in(parent.path());
         assert!(!dead.exists() && !outside.path().exists());
     }
 
     #[test]
+    fn a_directory_without_a_lock_is_swept_at_once() {
+        let parent = tempfile::tempdir().unwrap();
+        let new = parent.path().join(format!("{PREFIX}4194305-1"));
+        hosted::private_directory(&new).unwrap();
+        sweep_in(parent.path());
+        assert!(!new.exists());
+    }
+
+    /// The lock is removed after everything else: a kill in between leaves what a sweep recognizes.
+    #[test]
+    fn emptying_keeps_the_lock() {
+        let parent = tempfile::tempdir().unwrap();
+        let state = StateDirectory::new_in(parent.path()).unwrap();
+        fs::create_dir_all(state.path().join("a/b")).unwrap();
+        empty(state.path());
+        let left: Vec<_> =
+            fs::read_dir(state.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, [LOCK]);
+    }
+
+    /// A sweep removes directories that have no lock yet.
+    #[test]
+    #[cfg(unix)]
+    fn a_directory_is_created_beside_sweeps() {
+        let parent = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            let creating = scope.spawn(|| {
+                for _ in 0..300 {
+                    let state = StateDirectory::new_in(parent.path()).unwrap();
+                    assert!(state.path().join(RECORD).exists());
+                }
+            });
+            while !creating.is_finished() {
+                sweep_in(parent.path());
+            }
+        });
+    }
+
+    #[test]
     fn only_state_directories_are_swept() {
-        let other = std::env::temp_dir().join(format!("{PREFIX}x-{}", std::process::id()));
+        let parent = tempfile::tempdir().unwrap();
+        let other = parent.path().join(format!("{PREFIX}x-{}", std::process::id()));
         hosted::private_directory(&other).unwrap();
         fs::write(other.join(LOCK), "").unwrap();
-        sweep();
+        sweep_in(parent.path());
         assert!(other.exists());
         fs::remove_dir_all(&other).unwrap();
     }
@@ -296,8 +367,9 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn processes_that_outlive_their_leader_are_ended() {
+        let parent = tempfile::tempdir().unwrap();
         let cpus = platform::cpu::allowed();
-        let mut state = StateDirectory::new().unwrap();
+        let mut state = StateDirectory::new_in(parent.path()).unwrap();
         let mut command = Command::new("sh");
         // One process stays in the group, the other leaves it.
         command.args(["-c", "sleep 98 & setsid sleep 99 & read line"]).stdin(Stdio::piped());
@@ -320,8 +392,9 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn a_control_group_is_removed_with_its_processes() {
+        let parent = tempfile::tempdir().unwrap();
         use platform::process::control_group::ControlGroup;
-        let mut state = StateDirectory::new().unwrap();
+        let mut state = StateDirectory::new_in(parent.path()).unwrap();
         let group = ControlGroup::path_of(&state.unique_name()).and_then(|path| {
             state.record(Created::ControlGroup(path.clone()))?;
             ControlGroup::create(path)

@@ -197,7 +197,7 @@ fn an_ordinary_user_measures_where_locks_are_roots() {
         assert_eq!(said[2]["bytes"].as_u64(), Some(text.len() as u64));
         let document: Document = results::parse_document(text).expect("a document");
         assert_eq!(document.run.tags["fleet"], JOB);
-        // The same run is returned again, and nothing is left of who had the node.
+        // A repeated order returns the run that is there, and the holder's record is gone.
         assert_eq!(lab.says("measure", user, &cache), said);
         let holders = fs::read_dir(cache.join("oscost/holders")).expect("a directory");
         assert_eq!(holders.count(), 0);

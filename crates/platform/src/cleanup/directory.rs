@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::emptying;
 use super::record::{Kind, Recorded, random_name};
+use crate::file::private;
 
 const PREFIX: &str = "oscost-files-";
 
@@ -42,7 +43,7 @@ impl Directory {
     pub fn new_in(parent: &Path) -> io::Result<Self> {
         let path = std::path::absolute(parent)?.join(random_name(PREFIX));
         let recorded = Recorded::at(Kind::Directory, &path)?;
-        emptying::make(&path)?;
+        private::create_directory(&path)?;
         crate::file::filesystem::spread_directories_of(&path);
         Ok(Self { recorded: Some(recorded), path, home_stays: false })
     }

@@ -29,12 +29,6 @@ fn is_named(name: &[u8], first: &[u8]) -> bool {
 /// If something could not be removed, or is left.
 pub use os::remove;
 
-/// Creates a directory that only this user can enter.
-///
-/// # Errors
-/// Errors of mkdir(2).
-pub use os::make;
-
 /// Removes a worker's files and branches from its home, the directory `home`.
 ///
 /// # Errors
@@ -45,21 +39,17 @@ pub use os::clear;
 #[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use std::ffi::{CStr, CString};
-    use std::fs::{DirBuilder, OpenOptions};
+    use std::fs::OpenOptions;
     use std::io;
     use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
     use std::os::unix::ffi::OsStrExt;
-    use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+    use std::os::unix::fs::OpenOptionsExt;
     use std::path::Path;
 
     use super::{DEEPEST, is_branch, is_file};
     use crate::file::private::is_this_users;
 
     const DIRECTORY: libc::c_int = libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
-
-    pub fn make(path: &Path) -> io::Result<()> {
-        DirBuilder::new().mode(0o700).create(path)
-    }
 
     pub fn remove(path: &Path) -> io::Result<()> {
         let opened = OpenOptions::new().read(true).custom_flags(DIRECTORY).open(path)?;
@@ -166,10 +156,6 @@ mod os {
     use std::path::Path;
 
     use super::{DEEPEST, is_branch, is_file};
-
-    pub fn make(path: &Path) -> io::Result<()> {
-        fs::create_dir(path)
-    }
 
     pub fn remove(path: &Path) -> io::Result<()> {
         // The equivalent of a link is not a directory by its own metadata.

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use super::emptying;
 use crate::CaseError;
 use crate::file::private;
+use crate::pid::is_alive;
 
 /// Prefix of the names of records. The pid of the process and a random number follow.
 const RECORD: &str = "oscost-record-";
@@ -98,7 +99,7 @@ impl Recorded {
     }
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 impl Recorded {
     /// The name of a new POSIX semaphore.
     ///
@@ -108,6 +109,14 @@ impl Recorded {
         named(Self::new(Kind::File, format!("{}{}", os::SEMAPHORES, random_name(PREFIX))))
     }
 
+    /// The name of a semaphore or queue, with its slash.
+    pub fn name(&self) -> String {
+        self.name.replacen(os::SEMAPHORES, "/", 1)
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Recorded {
     /// The name of a new POSIX message queue.
     ///
     /// # Errors
@@ -131,11 +140,6 @@ impl Recorded {
     /// See [`Recorded::file`].
     pub fn message_queue() -> Result<Self, CaseError> {
         named(Self::new(Kind::MessageQueue, random_key().to_string()))
-    }
-
-    /// The name of a semaphore or queue, with its slash.
-    pub fn name(&self) -> String {
-        self.name.replacen(os::SEMAPHORES, "/", 1)
     }
 
     /// The key of a set or message queue.
@@ -199,29 +203,30 @@ fn remove(kind: Kind, name: &str) -> bool {
 
 /// Removes what the ended process `pid` left behind.
 pub fn sweep(pid: u32) {
-    sweep_records(|of| of == pid, LAST_PROCESSES);
+    sweep_records(|of| of == pid);
 }
 
 /// Removes what all ended processes left behind.
 pub fn sweep_dead() {
-    sweep_records(|_| true, Duration::ZERO);
+    sweep_records(|_| true);
 }
 
-fn sweep_records(is_asked: impl Fn(u32) -> bool, patience: Duration) {
-    let entries = fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
-    let asked =
-        entries.filter(|entry| entry.file_name().to_str().and_then(pid_in).is_some_and(&is_asked));
-    for path in asked.map(|entry| entry.path()) {
-        sweep_record(&path, patience);
+fn sweep_records(is_asked: impl Fn(u32) -> bool) {
+    let until = Instant::now() + LAST_PROCESSES;
+    for entry in fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten() {
+        let pid = entry.file_name().to_str().and_then(pid_in).filter(|&pid| is_asked(pid));
+        if let Some(pid) = pid {
+            sweep_record(&entry.path(), pid, until);
+        }
     }
 }
 
 /// Removes what a record names, then the record, unless the process that wrote it is alive.
-fn sweep_record(path: &Path, patience: Duration) -> Option<()> {
+fn sweep_record(path: &Path, pid: u32, until: Instant) -> Option<()> {
     let file = private::open(path).ok()?;
-    let began = Instant::now();
     while file.try_lock().is_err() {
-        if began.elapsed() >= patience {
+        // The processes that an ended one had started may be about to end.
+        if is_alive(pid) || Instant::now() >= until {
             return None;
         }
         std::thread::sleep(Duration::from_millis(1));
@@ -418,6 +423,10 @@ mod os {
     use std::path::Path;
 
     use super::Kind;
+
+    /// Semaphores of these systems are no files, and stay after a kill.
+    #[cfg(unix)]
+    pub const SEMAPHORES: &str = "/";
 
     pub fn remove(_kind: Kind, name: &str) -> bool {
         match fs::symlink_metadata(name) {

@@ -23,10 +23,16 @@ pub use os::is_this_users;
 /// Errors of open(2) and fsync(2).
 pub use os::sync_directory;
 
+/// Creates a directory with mode 0700. A user's directory of temporary files is private on Windows.
+///
+/// # Errors
+/// Errors of mkdir(2).
+pub use os::create_directory;
+
 /// Creates a directory with mode 0700, and those above it that are missing; they are still there after a loss of power.
 ///
 /// # Errors
-/// Those of mkdir(2) and fsync(2), and if the directory exists and is another user's.
+/// Errors of mkdir(2) and fsync(2); an error if the directory exists and is another user's.
 pub fn create_directories(path: &Path) -> io::Result<()> {
     match os::create_directory(path) {
         Ok(()) => path.parent().map_or(Ok(()), sync_directory),

@@ -43,7 +43,7 @@ pub use os::unmount_below;
 ///
 /// # Errors
 /// Errors of mkdir(2).
-pub use os::private_directory;
+pub use crate::file::private::create_directory as private_directory;
 
 /// Whether `path` is a directory, not a link to one, that belongs to this user.
 pub use os::is_own_directory;
@@ -57,9 +57,9 @@ pub use os::make_executable;
 #[cfg(unix)]
 #[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
-    use std::fs::{self, DirBuilder};
+    use std::fs;
     use std::io;
-    use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
     use std::path::Path;
     use std::process::{Child, Command};
 
@@ -118,10 +118,6 @@ mod os {
         };
         // SAFETY: a plain call. While the group has processes, no other process or group gets its number.
         unsafe { libc::kill(-leader, libc::SIGTERM) };
-    }
-
-    pub fn private_directory(path: &Path) -> io::Result<()> {
-        DirBuilder::new().mode(0o700).create(path)
     }
 
     pub fn is_own_directory(path: &Path) -> bool {
@@ -437,11 +433,6 @@ mod os {
     }
 
     pub fn ask_group_to_end(_leader: u32) {}
-
-    /// Creates the directory as it is: a user's directory of temporary files is private on Windows.
-    pub fn private_directory(path: &Path) -> io::Result<()> {
-        fs::create_dir(path)
-    }
 
     pub fn is_own_directory(path: &Path) -> bool {
         fs::symlink_metadata(path).is_ok_and(|data| data.is_dir())

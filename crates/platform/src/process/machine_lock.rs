@@ -50,7 +50,7 @@ impl MachineLock {
     /// Who has the lock of this name. Never waits.
     ///
     /// # Errors
-    /// As for [`MachineLock::take`].
+    /// See [`MachineLock::take`].
     pub fn state(name: &str) -> io::Result<LockState> {
         os::state(name)
     }

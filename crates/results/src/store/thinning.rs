@@ -32,7 +32,7 @@ impl Store {
         let with_rounds = count()?.unwrap_or_default();
         let delete = format!("DELETE FROM packed_rounds WHERE run IN ({old})");
         self.engine.execute(&delete, &values![before_us])?;
-        // Those of other users of a shared store are still there.
+        // In a shared store the rounds of other users' runs are still there.
         let runs = with_rounds - count()?.unwrap_or_default();
         writing.commit()?;
         if runs > 0 {
