@@ -14,9 +14,10 @@ use serde_json::Value;
 /// Prefix of the facts that describe a file system.
 const FILE_SYSTEM: &str = "filesystem.";
 /// Facts besides those that the platform describes.
-const FURTHER: [(&str, Role); 9] = [
+const FURTHER: [(&str, Role); 10] = [
     (SYSTEM, Role::Subject),
     (LAUNCHER, Role::Subject),
+    (results::PLACEMENT, Role::Subject),
     (results::EMULATED, Role::Subject),
     (OTHER_TOOL, Role::Subject),
     ("clock", Role::Subject),

@@ -18,6 +18,8 @@ use crate::point::{PointKey, label};
 pub const SCHEMA: u32 = 1;
 /// The key of the machine's fact that names the measured system.
 pub const SYSTEM: &str = "system";
+/// The key of the machine's fact with the CPUs of the measured system's helpers, where it has some.
+pub const PLACEMENT: &str = "placement";
 /// The key of the machine's fact that names the system's launcher, such as `gvisor`; only for one of several systems.
 pub const LAUNCHER: &str = "launcher";
 /// The reason of a point of which no round was begun before the user stopped the run.

@@ -17,8 +17,8 @@ pub use measure::Params;
 pub use document::{
     CONFIRMS, CaseResult, Direction, Distribution, Document, EMULATED, Estimate, FrequencySlope,
     GROUP, Interval, JOB_TAG, LAUNCHER, LEAST_ROUNDS, MACHINE_ID, MachineFacts, NO_TIME_BEFORE,
-    NODE_TAG, NextRun, OTHER_TOOL, Outcome, PerOp, Reference, RunInfo, SCHEMA, SLOW_DOWN,
-    STOPPED_BEFORE, SYSTEM, Source, machine_line,
+    NODE_TAG, NextRun, OTHER_TOOL, Outcome, PLACEMENT, PerOp, Reference, RunInfo, SCHEMA,
+    SLOW_DOWN, STOPPED_BEFORE, SYSTEM, Source, machine_line,
 };
 pub use emulation::{announcement, announcement_of};
 pub use export::{

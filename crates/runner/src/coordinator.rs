@@ -288,8 +288,7 @@ impl<'a> Coordinator<'a> {
         let evidence = &self.runs[run].evidence[which];
         // Only a round shows whether workers contend.
         let is_of_one = evidence.rounds() > 0 && !evidence.scatters();
-        // Helpers of a system need CPUs of their own.
-        let is_of_one = is_of_one && !self.runs[run].place.may_become_steady();
+        let is_of_one = is_of_one && !self.runs[run].place.has_free_helpers();
         let needs = if is_of_one { Needs::OneCpu } else { Needs::SeveralCpus };
         if mode == Mode::Sample {
             let longest = may_wait(self.waited, self.clock.now());

@@ -8,7 +8,8 @@ use measure::cycles::{Latency, Timebase};
 use measure::survey::ClockFacts;
 use measure::time::Nanoseconds;
 use results::{
-    EMULATED, GROUP, LAUNCHER, MACHINE_ID, RunInfo, SLOW_DOWN, SYSTEM, Store, announcement,
+    EMULATED, GROUP, LAUNCHER, MACHINE_ID, PLACEMENT, RunInfo, SLOW_DOWN, SYSTEM, Store,
+    announcement,
 };
 
 use crate::agent::WORKERS;
@@ -68,6 +69,14 @@ struct Prepared<'a> {
     introduction: Introduction,
 }
 
+impl Prepared<'_> {
+    /// The CPUs of its rounds. Each system numbers its CPUs in its own way, and is pinned from outside.
+    fn cpus(&self) -> Vec<usize> {
+        let cpus = self.introduction.hello.cpus.iter().copied();
+        cpus.take(self.link.cpus().len()).collect()
+    }
+}
+
 /// A run that is about to begin.
 struct Begun {
     info: RunInfo,
@@ -94,8 +103,9 @@ pub fn begin_on(
     let of_all = Options { on: On::All, ..request.options.clone() };
     let drafted = plan(&of_all, &host, request.seed)?;
     let dirs: Vec<String> = directories(&drafted).into_iter().map(str::to_owned).collect();
-    let (prepared, cpus) = introduce(&request, &drafted.cpus, &ExamineOrder { dirs }, stop, watch)?;
+    let prepared = introduce(&request, &drafted.cpus, &ExamineOrder { dirs }, stop, watch)?;
     note_emulated(&prepared, watch);
+    note_cpus(&prepared, watch);
     note_uncounted(&prepared, watch);
     let group = new_id();
     let names: Vec<&str> = request.systems.iter().map(|system| system.name()).collect();
@@ -104,7 +114,7 @@ pub fn begin_on(
     for (at, one) in prepared.iter().enumerate() {
         let id = if begun.is_empty() { group.clone() } else { unlike(&begun) };
         let on = On::OneOf(systems.clone(), at);
-        let mut run = run_of(one, &request, on, &cpus, store)?;
+        let mut run = run_of(one, &request, on, store)?;
         run.info.id = id;
         run.info.asked.insert(GROUP.to_owned(), group.clone());
         run.info.asked.insert(ON.to_owned(), names.join(" "));
@@ -132,8 +142,7 @@ pub fn begin_on(
     ended.collect()
 }
 
-/// Starts all systems and has them introduce themselves, on as many CPUs as the system with the fewest has. Also returns the CPUs
-/// of this machine that they share, the last of `host`.
+/// Starts all systems and has them introduce themselves, on these CPUs of this machine or their own.
 ///
 /// # Errors
 /// [`RunError::NotStarted`] with the reasons of all systems that cannot be started; [`RunError::StoppedBeforeStart`].
@@ -143,15 +152,12 @@ fn introduce<'a>(
     examined: &ExamineOrder,
     stop: &AtomicBool,
     watch: &mut dyn FnMut(Event),
-) -> Result<(Vec<Prepared<'a>>, Vec<usize>), RunError> {
-    let last = |count: usize| host[host.len().saturating_sub(count.max(1))..].to_vec();
-    let limits = request.systems.iter().filter_map(|system| system.cpu_limit());
-    let mut count = limits.min().unwrap_or(host.len()).clamp(1, host.len().max(1));
+) -> Result<Vec<Prepared<'a>>, RunError> {
     let mut started = Vec::new();
     for &system in &request.systems {
         let label = format!("starting {}", system.name());
         watch(Event::Round { label: &label, done: 0.0, remaining: None });
-        let mut link = SystemLink::new(system, &last(count), examined.clone(), request.timeouts);
+        let mut link = SystemLink::new(system, host, examined.clone(), request.timeouts);
         let introduced = link.introduce(stop);
         if stop.load(Ordering::Relaxed) {
             return Err(RunError::StoppedBeforeStart);
@@ -161,29 +167,18 @@ fn introduce<'a>(
             introduced.map(|introduction| Prepared { link, slow_down, launcher, introduction });
         started.push((system.name(), prepared));
     }
-    let mut prepared = all_or_reasons(started)?;
-    let fewest = prepared.iter().map(|one| one.introduction.hello.cpus.len()).min();
-    let fewest = fewest.unwrap_or(count);
-    if (1..count).contains(&fewest) {
-        count = fewest;
-        watch(Event::Note(format!(
-            "all systems get {} of this machine, as many as the smallest has",
-            if count == 1 { "1 CPU".to_owned() } else { format!("{count} CPUs") }
-        )));
-        let mut moved = Vec::new();
-        for one in &mut prepared {
-            one.link.move_to(&last(count));
-            let introduced = one.link.introduce(stop);
-            moved.push((one.link.name().to_owned(), introduced));
-        }
-        if stop.load(Ordering::Relaxed) {
-            return Err(RunError::StoppedBeforeStart);
-        }
-        for (one, introduction) in prepared.iter_mut().zip(all_or_reasons(moved)?) {
-            one.introduction = introduction;
-        }
+    all_or_reasons(started)
+}
+
+/// Reports how many CPUs each system has, if they differ: a point that needs more than a system has is not measured there.
+fn note_cpus(prepared: &[Prepared], watch: &mut dyn FnMut(Event)) {
+    let counts = prepared.iter().map(|one| (one.link.name(), one.cpus().len()));
+    let counts: Vec<(&str, usize)> = counts.collect();
+    if counts.iter().any(|(_, count)| *count != counts[0].1) {
+        let list = counts.iter().map(|(name, count)| format!("{name} {count}"));
+        let list = list.collect::<Vec<_>>().join(", ");
+        watch(Event::Note(format!("CPUs of the systems: {list}")));
     }
-    Ok((prepared, last(count)))
 }
 
 /// All values, or the reasons why systems have none.
@@ -255,13 +250,10 @@ fn run_of(
     one: &Prepared,
     request: &OnRequest,
     on: On,
-    host_cpus: &[usize],
     store: &mut Store,
 ) -> Result<Begun, RunError> {
     let introduction = &one.introduction;
-    // Each system numbers its CPUs in its own way, and is pinned from outside.
-    let cpus = introduction.hello.cpus.iter().copied().take(host_cpus.len());
-    let cpus: Vec<usize> = cpus.collect();
+    let cpus = one.cpus();
     let share = u32::try_from(request.systems.len()).unwrap_or(1).max(1);
     let own_process = !introduction.hello.can(WORKERS);
     let options = Options {
@@ -301,8 +293,11 @@ fn run_of(
     if one.slow_down > 0.0 {
         asked.insert(SLOW_DOWN.to_owned(), format!("{}%", one.slow_down * 100.0));
     }
-    let list: Vec<String> = host_cpus.iter().map(usize::to_string).collect();
+    let list: Vec<String> = one.link.cpus().iter().map(usize::to_string).collect();
     machine.insert(HOST_CPUS.to_owned(), list.join(",").into());
+    if let Some(placement) = one.link.placement() {
+        machine.insert(PLACEMENT.to_owned(), placement.to_string().into());
+    }
     let info = RunInfo {
         id: String::new(),
         started: now_rfc3339(),

@@ -8,6 +8,7 @@ use platform::CaseError;
 use platform::counters::syscall_tracepoint;
 
 use analysis::claim::NATIVE;
+use systems::Placement;
 
 use crate::agent::TRACER;
 use crate::launch::{Phases, Report, launch};
@@ -67,6 +68,11 @@ impl<'a> Place<'a> {
             Self::System { link, .. } => Some(link.name()),
             Self::Here => None,
         }
+    }
+
+    /// Whether threads or processes besides the measured ones work for it on CPUs of their own.
+    pub(crate) fn has_free_helpers(&self) -> bool {
+        matches!(self, Self::System { link, .. } if link.placement() == Some(Placement::Free))
     }
 
     /// Whether operations may become cheaper there while they are repeated: helpers of the system, or its translation, may adapt.

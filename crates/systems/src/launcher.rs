@@ -58,8 +58,8 @@ pub struct Launcher {
     pub argument: Option<Argument>,
     /// Options, besides those of all launchers.
     pub options: &'static [OptionSpec],
-    /// Maximum number of CPUs that a system with these settings can use; `None` if it can use all.
-    pub cpu_limit: fn(&Settings) -> Option<usize>,
+    /// Whether processes or threads besides the measured one work for it, such as a kernel in user space or an emulator.
+    pub has_helpers: bool,
     /// The oscost binary that the system runs, unless the option `binary` names one.
     pub runs: fn(&Settings) -> Runs,
     /// Whether the system is on another machine, whose CPUs the option `cpus` then names.
@@ -84,7 +84,7 @@ impl Launcher {
         needs: "nothing",
         argument: None,
         options: &[],
-        cpu_limit: |_| None,
+        has_helpers: false,
         runs: |_| Runs::ThisProgram,
         is_remote: false,
         elsewhere: None,

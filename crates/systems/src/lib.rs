@@ -23,4 +23,4 @@ pub use initramfs::CHANNEL;
 pub use launcher::qemu::kvm;
 pub use launchers::{Description, descriptions};
 pub use running::Running;
-pub use system::{System, by_reason};
+pub use system::{Placement, System, by_reason};

@@ -92,12 +92,22 @@ pub struct OptionSpec {
     pub meaning: &'static str,
 }
 
+/// The option that places a system's helpers, and its values.
+pub(crate) const PLACEMENT: &str = "placement";
+pub(crate) const FREE: &str = "free";
+pub(crate) const ONE_CPU: &str = "one-cpu";
+
 /// Options that every launcher has.
 pub const COMMON: &[OptionSpec] = &[
     OptionSpec {
         name: "cpus",
         kind: ValueKind::Cpus,
         meaning: "CPUs that it may use, instead of those of the run; over ssh the host's",
+    },
+    OptionSpec {
+        name: PLACEMENT,
+        kind: ValueKind::Choice(&[FREE, ONE_CPU]),
+        meaning: "free: all of these CPUs for its helpers; one-cpu: the last one for all of it; free unless given",
     },
     OptionSpec {
         name: "env",

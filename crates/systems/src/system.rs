@@ -8,12 +8,30 @@ use crate::error::SystemError;
 use crate::file::SystemsFile;
 use crate::launcher::{Launcher, Runs, Starting, command, qemu};
 use crate::launchers::{self, LAUNCHERS};
-use crate::options::{Settings, Value, ValueKind, is_name};
+use crate::options::{FREE, ONE_CPU, PLACEMENT, Settings, Value, ValueKind, is_name};
 use crate::running::Running;
 use crate::state::{self, StateDirectory};
 
 /// Default time limit for an agent's answer; the option `boot-timeout` changes it.
 const BOOT_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Where the helpers of a system run: threads and processes besides the measured one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placement {
+    /// On all CPUs of the run, as they do in use.
+    Free,
+    /// All of the system is on one CPU, as in a container with one.
+    OneCpu,
+}
+
+impl std::fmt::Display for Placement {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Free => "helpers free",
+            Self::OneCpu => "one CPU",
+        })
+    }
+}
 
 /// A system: its launcher and settings, and the name that the user sees.
 #[derive(Debug, Clone)]
@@ -26,11 +44,29 @@ pub struct System {
 impl System {
     /// The system that `text` names: one of `file`, a launcher (`native`, `gvisor`), a launcher with its argument
     /// (`qemu:KERNEL`, `wine=PROGRAM.exe`), any of these with a new name (`again=native`), or a new name with a command
-    /// line (`mine=./boot.sh {oscost} agent`).
+    /// line (`mine=./boot.sh {oscost} agent`). `@one-cpu` or `@free` after the name or the launcher with its argument places it;
+    /// the name of a system on one CPU ends with `@one-cpu`.
     ///
     /// # Errors
     /// If `text` names no system; the message lists similar ones.
     pub fn parse(text: &str, file: &SystemsFile) -> Result<Self, SystemError> {
+        let (before, rest) = text.split_once('=').unzip();
+        let (placed, placement) = placement_after(before.unwrap_or(text));
+        let mut system = match rest {
+            Some(rest) => Self::parse_placed(&format!("{placed}={rest}"), file),
+            None => Self::parse_placed(placed, file),
+        }?;
+        if let Some(placement) = placement {
+            system.settings.set(PLACEMENT, Value::Text(placement.to_owned()));
+        }
+        if system.placement() == Some(Placement::OneCpu) {
+            system.name = format!("{}@{ONE_CPU}", system.name);
+        }
+        Ok(system)
+    }
+
+    /// The system that `text`, without a placement, names.
+    fn parse_placed(text: &str, file: &SystemsFile) -> Result<Self, SystemError> {
         if let Some(system) = named(text, file) {
             return system;
         }
@@ -107,10 +143,22 @@ impl System {
         self.launcher.name
     }
 
-    /// Maximum number of CPUs that the system can use; `None` if it can use all.
-    pub fn cpu_limit(&self) -> Option<usize> {
-        let given = self.settings.cpus("cpus").map(<[usize]>::len);
-        [given, (self.launcher.cpu_limit)(&self.settings)].into_iter().flatten().min()
+    /// Where the system's helpers run; `None` if it has none and is not confined to one CPU.
+    pub fn placement(&self) -> Option<Placement> {
+        match self.settings.text(PLACEMENT) {
+            Some(ONE_CPU) => Some(Placement::OneCpu),
+            _ => self.launcher.has_helpers.then_some(Placement::Free),
+        }
+    }
+
+    /// The CPUs of this machine on which the system's processes run if the run has `cpus`.
+    pub fn cpus_of<'a>(&'a self, cpus: &'a [usize]) -> &'a [usize] {
+        let own = self.settings.cpus("cpus").filter(|_| !self.launcher.is_remote);
+        let cpus = own.unwrap_or(cpus);
+        match self.placement() {
+            Some(Placement::OneCpu) => &cpus[cpus.len().saturating_sub(1)..],
+            _ => cpus,
+        }
     }
 
     /// The share by which each operation of the system is slowed down, to test comparisons.
@@ -164,8 +212,7 @@ impl System {
         }
     }
 
-    /// Starts an agent in the system. The system's processes on this machine run on `cpus` only, unless the option `cpus`
-    /// names others. Before that, everything that killed processes left is removed. `counted`: whether to count the
+    /// Starts an agent in the system. The system's processes on this machine run on [`System::cpus_of`] `cpus` only. Before that, everything that killed processes left is removed. `counted`: whether to count the
     /// system's work on this machine, where possible ([`Running::is_counted`]).
     ///
     /// # Errors
@@ -176,8 +223,7 @@ impl System {
         self.check()?;
         let failed = |e| SystemError::from_io("a directory for the system's files", &e);
         let mut state = StateDirectory::new().map_err(failed)?;
-        let own = self.settings.cpus("cpus").filter(|_| !self.launcher.is_remote);
-        let cpus = own.unwrap_or(cpus);
+        let cpus = self.cpus_of(cpus);
         let mut start = Starting { settings: &self.settings, cpus, state: &mut state };
         let mut launch = (self.launcher.launch)(&mut start)?;
         launch.command.envs(self.settings.variables("env"));
@@ -201,6 +247,14 @@ pub fn by_reason(failed: &[(String, String)]) -> String {
     }
     let said = names_of.iter().map(|(reason, names)| format!("{}: {reason}", names.join(", ")));
     format!("cannot start {}", said.collect::<Vec<_>>().join("; cannot start "))
+}
+
+/// Splits a placement, such as `@one-cpu`, from a text.
+fn placement_after(text: &str) -> (&str, Option<&'static str>) {
+    let placed = [FREE, ONE_CPU]
+        .into_iter()
+        .find_map(|placement| Some((text.strip_suffix(placement)?.strip_suffix('@')?, placement)));
+    placed.map_or((text, None), |(text, placement)| (text, Some(placement)))
 }
 
 /// The system of `file`, or of a launcher with or without an argument, that `text` names; `None` if it names none.

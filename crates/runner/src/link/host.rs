@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::time::Duration;
 
 use platform::process::control_group::HostCounts;
+use systems::Placement;
 
 /// A system in which agents are started.
 pub trait Starts {
@@ -13,9 +14,13 @@ pub trait Starts {
     fn launcher(&self) -> Option<&str> {
         None
     }
-    /// Maximum number of CPUs that the system can use; `None` if it can use all.
-    fn cpu_limit(&self) -> Option<usize> {
+    /// Where the system's helpers run; `None` if it has none and is not confined to one CPU.
+    fn placement(&self) -> Option<Placement> {
         None
+    }
+    /// The CPUs of the host on which the system's processes run if the run has `cpus`.
+    fn cpus_of<'a>(&'a self, cpus: &'a [usize]) -> &'a [usize] {
+        cpus
     }
     /// The share by which the system's operations are slowed down, to test comparisons.
     fn slow_down(&self) -> f64 {

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::time::Duration;
 
 use platform::process::control_group::HostCounts;
-use systems::{Running, System};
+use systems::{Placement, Running, System};
 
 use super::host::{Started, Starts};
 
@@ -17,8 +17,12 @@ impl Starts for System {
         Some(System::launcher(self))
     }
 
-    fn cpu_limit(&self) -> Option<usize> {
-        System::cpu_limit(self)
+    fn placement(&self) -> Option<Placement> {
+        System::placement(self)
+    }
+
+    fn cpus_of<'a>(&'a self, cpus: &'a [usize]) -> &'a [usize] {
+        System::cpus_of(self, cpus)
     }
 
     fn slow_down(&self) -> f64 {

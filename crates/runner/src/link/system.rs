@@ -9,6 +9,7 @@ use measure::record::Line;
 use measure::survey::ClockFacts;
 use platform::CaseError;
 use platform::process::control_group::HostCounts;
+use systems::Placement;
 
 use super::exchange::{Exchange, Link};
 use super::host::{Starts, Timeouts};
@@ -110,6 +111,16 @@ impl<'a> SystemLink<'a> {
         self.system.launcher()
     }
 
+    /// Where its helpers run, if it has some.
+    pub(crate) fn placement(&self) -> Option<Placement> {
+        self.system.placement()
+    }
+
+    /// The CPUs of the host on which it runs.
+    pub(crate) fn cpus(&self) -> &[usize] {
+        self.system.cpus_of(&self.cpus)
+    }
+
     /// Starts the system, and has its agent introduce itself.
     ///
     /// # Errors
@@ -126,12 +137,6 @@ impl<'a> SystemLink<'a> {
         started?;
         self.starts_in_a_row = 0;
         self.introduction.clone().ok_or_else(|| "it was not examined".to_owned())
-    }
-
-    /// Ends the agent, so that the system starts again, on these CPUs of the host.
-    pub(crate) fn move_to(&mut self, cpus: &[usize]) {
-        self.end();
-        self.cpus = cpus.to_vec();
     }
 
     /// Whether the system's work on the host can be counted.

@@ -106,10 +106,6 @@ impl Starts for Fake {
         self.name
     }
 
-    fn cpu_limit(&self) -> Option<usize> {
-        Some(1)
-    }
-
     fn start(&self, _: &[usize], _: bool) -> Result<Box<dyn Started>, String> {
         let left = self.failing_starts.load(Ordering::Relaxed);
         if left > 0 {

@@ -29,6 +29,7 @@ pub const COMMAND: Launcher = Launcher {
         },
     ],
     runs,
+    has_helpers: true,
     check,
     launch,
     ..Launcher::BRINGS

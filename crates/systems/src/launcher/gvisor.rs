@@ -30,6 +30,7 @@ pub const GVISOR: Launcher = Launcher {
             meaning: "further options of runsc, before `do`",
         },
     ],
+    has_helpers: true,
     check,
     launch,
     ..Launcher::BRINGS

@@ -56,7 +56,7 @@ pub const QEMU: Launcher = Launcher {
         },
         OptionSpec { name: "args", kind: ValueKind::Words, meaning: "further options of QEMU" },
     ],
-    cpu_limit: |settings| Some(settings.count("smp").unwrap_or(1) as usize),
+    has_helpers: true,
     emulated,
     check,
     launch,

@@ -34,7 +34,7 @@ pub const UML: Launcher = Launcher {
             meaning: "further words of the kernel's command line",
         },
     ],
-    cpu_limit: |_| Some(1),
+    has_helpers: true,
     check,
     launch,
     ..Launcher::BRINGS

@@ -30,6 +30,7 @@ pub const WINE: Launcher = Launcher {
                       can use it; oscost/wine in the user's cache unless given",
     }],
     runs: |_| Runs::Named,
+    has_helpers: true,
     check,
     launch,
     ..Launcher::NATIVE
