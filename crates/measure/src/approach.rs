@@ -1,6 +1,7 @@
 //! How a fresh process approaches its steady state: in some systems an operation becomes cheaper while it is repeated, because a helper
 //! of the system begins to wait for it, a translation is kept, or a path is patched.
 
+use crate::stats::median;
 use crate::time::Nanoseconds;
 
 /// The shortest time for which an operation is repeated, and the smallest number of times, before it may be called steady.
@@ -55,25 +56,28 @@ impl Approach {
 
     /// Whether the times of an operation in the last three doublings of the elapsed time differ by no more than a trend.
     pub(crate) fn is_steady(&self) -> bool {
-        let means: Option<Vec<f64>> = (0..3).map(|ago| self.mean_of_doubling(ago)).collect();
-        means.is_some_and(|means| {
-            let (low, high) = means
+        let times: Option<Vec<f64>> = (0..3).map(|ago| self.time_in_doubling(ago)).collect();
+        times.is_some_and(|times| {
+            let (low, high) = times
                 .iter()
-                .fold((f64::MAX, 0.0_f64), |(low, high), &mean| (low.min(mean), high.max(mean)));
+                .fold((f64::MAX, 0.0_f64), |(low, high), &time| (low.min(time), high.max(time)));
             high <= low * (1.0 + TREND)
         })
     }
 
-    /// The mean time of an operation in the doubling of the elapsed time that ended `ago` doublings before the last mark, in ns.
-    fn mean_of_doubling(&self, ago: i32) -> Option<f64> {
+    /// The time of an operation in the doubling of the elapsed time that ended `ago` doublings before the last mark, in ns: the median
+    /// of its marks, which a disturbance of one of them does not change.
+    fn time_in_doubling(&self, ago: i32) -> Option<f64> {
         let last = self.marks.last()?.elapsed;
-        let at = |elapsed: f64| {
-            let index = self.marks.partition_point(|mark| mark.elapsed < elapsed);
-            self.marks.get(index)
-        };
-        let (from, to) = (at(last * 0.5_f64.powi(ago + 1))?, at(last * 0.5_f64.powi(ago))?);
-        let operations = to.operations.checked_sub(from.operations).filter(|count| *count > 0)?;
-        Some((to.elapsed - from.elapsed) / operations as f64)
+        let (from, to) = (last * 0.5_f64.powi(ago + 1), last * 0.5_f64.powi(ago));
+        let between =
+            self.marks.windows(2).filter(|two| from < two[1].elapsed && two[1].elapsed <= to);
+        let mut times: Vec<f64> = between
+            .map(|two| {
+                (two[1].elapsed - two[0].elapsed) / (two[1].operations - two[0].operations) as f64
+            })
+            .collect();
+        (!times.is_empty()).then(|| median(&mut times))
     }
 }
 
@@ -119,13 +123,27 @@ mod tests {
                 |elapsed: f64| if elapsed < after_ms * 1e6 { 18_000.0 } else { 3_000.0 };
             let approach = seen(cheap_after);
             assert!(approach.is_steady());
-            let last = approach.mean_of_doubling(0).unwrap();
+            let last = approach.time_in_doubling(0).unwrap();
             assert!((2_990.0..3_060.0).contains(&last), "{after_ms}: {last}");
             // The beginning is what a short program meets.
             let first = approach.first(Nanoseconds::new(1e6)).unwrap();
             assert!((17_900.0..18_100.0).contains(&first), "{first}");
             assert!(elapsed_ms(&approach) >= 4.0 * after_ms.min(200.0), "{after_ms}");
         }
+    }
+
+    /// A neighbour that takes the processor in one mark of a doubling is no trend.
+    #[test]
+    fn a_disturbance_is_no_trend() {
+        let mut approach = Approach::default();
+        let (mut elapsed, mut operations) = (0.0, 0);
+        while !approach.is_over() {
+            let next = approach.next();
+            operations += next;
+            elapsed += next as f64 * if (60e6..75e6).contains(&elapsed) { 900.0 } else { 500.0 };
+            approach.note(Nanoseconds::new(elapsed), operations);
+        }
+        assert!(approach.is_steady() && elapsed < 300e6, "{elapsed}");
     }
 
     #[test]

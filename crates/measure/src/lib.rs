@@ -64,6 +64,7 @@ pub mod metric;
 mod mode;
 mod order;
 mod oversubscription;
+pub mod paths;
 pub mod record;
 pub mod round;
 mod sampler;

@@ -273,7 +273,7 @@ impl<'a> Round<'a> {
     fn count(&mut self, operations: &mut dyn FnMut(u64)) -> Result<(), CaseError> {
         // The first few operations may include one-time work.
         operations(3);
-        if let Some(repeated) = self.order.mode.repeat(operations, || true) {
+        if let Some(repeated) = self.order.mode.repeat(operations, self.order.steady, || true) {
             self.print_repeated(repeated);
             return Ok(());
         }

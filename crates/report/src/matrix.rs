@@ -39,7 +39,8 @@ pub fn systems_summary(runs: &[Document], page: &Page) -> String {
     let compared = compare_columns(table, &settings);
     let overview = overview(&compared, &question.at, &settings);
     let table = &compared.table;
-    let text = matrix(&runs[0], &overview, &table.columns, page);
+    let named = crate::overview::with_placements(&table.columns, runs, &table.by);
+    let text = matrix(&runs[0], &overview, &table.columns, &named, page);
     if text.is_empty() {
         overview_text(runs, &overview, &table.columns, &table.by, page)
     } else {
@@ -55,15 +56,15 @@ pub fn overview_text(
     by: &Dimension,
     page: &Page,
 ) -> String {
+    let named = crate::overview::with_placements(columns, runs, by);
     let is_base = |run: &&Document| by.value_of_run(run).as_ref() == columns.first();
     let matrix = match runs.iter().find(is_base) {
-        Some(base) => matrix(base, overview, columns, page),
+        Some(base) => matrix(base, overview, columns, &named, page),
         None => String::new(),
     };
     let areas: Vec<&Standing> = overview.areas.iter().collect();
     let line = |(name, sentence): &(String, String)| page.hanging(&format!("{name}: "), sentence);
-    let sentences: String =
-        crate::overview::sentences(overview, columns).iter().map(line).collect();
+    let sentences: String = crate::overview::sentences(overview, &named).iter().map(line).collect();
     let answers = match (runs, by.is_of_runs()) {
         ([only], false) => about(only, &by.to_string(), columns),
         _ => Vec::new(),
@@ -91,8 +92,15 @@ pub fn overview_text(
     parts.join("\n")
 }
 
-/// The matrix of the columns named `columns`, the base first, whose run is `base`; empty if there is nothing to compare.
-fn matrix(base: &Document, overview: &Overview, columns: &[String], page: &Page) -> String {
+/// The matrix of the columns named `columns`, the base first, whose run is `base`; empty if there is nothing to compare. Sentences
+/// call the columns by the names `named`.
+fn matrix(
+    base: &Document,
+    overview: &Overview,
+    columns: &[String],
+    named: &[String],
+    page: &Page,
+) -> String {
     let answers = answers(&base.results, areas());
     let mut rows = Vec::new();
     for (title, standings) in by_application(&overview.designs) {
@@ -120,7 +128,7 @@ fn matrix(base: &Document, overview: &Overview, columns: &[String], page: &Page)
     };
     let systems: Vec<Column> = columns.iter().enumerate().map(of_column).collect();
     let tables = side_by_side(&names, systems, page);
-    let mut text: String = sentences(overview, columns)
+    let mut text: String = sentences(overview, named)
         .iter()
         .map(|line| page.hanging("- ", &page.signs(line)))
         .collect();

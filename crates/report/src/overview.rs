@@ -1,7 +1,10 @@
 //! The verdict on systems, or on the columns of another table, as a whole: sentences, a table of areas, and a table for each
 //! application with the order of its designs.
 
-use analysis::{ColumnStanding, DesignOrder, Mean, Overview, Ratio, Reversal, Standing, Verdict};
+use analysis::{
+    ColumnStanding, DesignOrder, Dimension, Mean, Overview, Ratio, Reversal, Standing, Verdict,
+};
+use results::Document;
 
 use crate::compare_table::{ratio_cell, verdict_cell};
 use crate::first_seen::grouped;
@@ -28,6 +31,23 @@ const DECIDED_IN_ORDER: usize = 4;
 
 /// Maximum number of columns with a sentence each.
 const SENTENCES_AT_MOST: usize = 8;
+
+/// The names of columns for sentences: systems with the place of their helpers, such as `gvisor (helpers free)`.
+pub(crate) fn with_placements(
+    columns: &[String],
+    runs: &[Document],
+    by: &Dimension,
+) -> Vec<String> {
+    let named = |column: &String| {
+        let is_of = |run: &&Document| by.value_of_run(run).as_ref() == Some(column);
+        let placement = runs.iter().find(is_of).and_then(|run| run.placement());
+        match placement.filter(|_| *by == Dimension::System) {
+            Some(placement) => format!("{column} ({placement})"),
+            None => column.clone(),
+        }
+    };
+    columns.iter().map(named).collect()
+}
 
 /// Sentences that say in which areas each column is better and worse, one for each column.
 pub(crate) fn sentences(overview: &Overview, columns: &[String]) -> Vec<(String, String)> {

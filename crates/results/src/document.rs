@@ -371,6 +371,11 @@ impl Document {
         self.machine.get(SYSTEM).and_then(|name| name.as_str())
     }
 
+    /// Where the measured system's helpers run, in words; `None` if it has none.
+    pub fn placement(&self) -> Option<&str> {
+        self.machine.get(PLACEMENT).and_then(|placement| placement.as_str())
+    }
+
     /// The reason why the times of this run are not compared with those of real processors, such as emulation; `None` if
     /// they are.
     pub fn emulated(&self) -> Option<&str> {
@@ -502,7 +507,7 @@ pub fn machine_line(machine: &serde_json::Map<String, serde_json::Value>) -> Str
         "1" => "1 CPU".to_owned(),
         _ => format!("{cpus} CPUs"),
     });
-    let parts = [Some(system.join(" ")), fact("cpu"), cpus];
+    let parts = [Some(system.join(" ")), fact("cpu"), cpus, fact(PLACEMENT)];
     let known: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
     known.join(", ")
 }

@@ -34,6 +34,8 @@ const CALLS_TOLERANCE: f64 = 0.02;
 const COUNTS_TOLERANCE: f64 = 0.05;
 /// Number of rounds that repeat an operation until it is steady before short ones are tried.
 const STEADY_ROUNDS: usize = 2;
+/// Number of rounds planned for a point whose rounds all repeat the operation until it is steady, which takes 0.2 to 2 s each.
+const STEADY_ROUNDS_PLANNED: usize = 8;
 /// Number of short rounds that must find the same time as these.
 const SHORT_ROUNDS_TRIED: usize = 2;
 /// The largest relative difference of the first 10 ms from the steady time that is no trend: caches and predictors adapt within a few
@@ -205,7 +207,11 @@ impl Evidence {
     fn planned_per_boot(&self, plan: &Plan) -> usize {
         let rounds = plan.rounds_of_a_boot(&self.point, self.is_paired());
         let each = self.cost.0 / self.rounds.len().max(1) as u32;
-        if self.of_trials { rounds } else { plan.rounds_by_length(rounds, each) }
+        match self.stays_steady() {
+            true => rounds.min(STEADY_ROUNDS_PLANNED),
+            false if self.of_trials => rounds,
+            false => plan.rounds_by_length(rounds, each),
+        }
     }
 
     /// Whether the rounds were precise enough when this was last determined.
@@ -253,9 +259,12 @@ impl Evidence {
     /// short if the operation had begun as it went on, and if the first short ones find the same time.
     pub(crate) fn next_is_steady(&self) -> bool {
         let steady = self.rounds.iter().filter(|round| round.is_steady());
-        self.stays_steady
-            || steady.count() < STEADY_ROUNDS
-            || self.rounds.iter().any(Round::has_trend)
+        self.stays_steady() || steady.count() < STEADY_ROUNDS
+    }
+
+    /// Whether all rounds repeat the operation until it is steady, since it had begun otherwise or short rounds measure something else.
+    pub(crate) fn stays_steady(&self) -> bool {
+        self.stays_steady || self.rounds.iter().any(Round::has_trend)
     }
 
     /// Whether a short round is one of the first after steady ones, and finds another time than these.
@@ -417,7 +426,8 @@ impl Evidence {
 
     /// Whether the faster of each two rounds counts; see [`faster_of_pairs`].
     pub(crate) fn is_paired(&self) -> bool {
-        self.unit() == Unit::Multiplications
+        // Where an operation has a fast and a slow path, the faster of two rounds would hide the slow one.
+        self.unit() == Unit::Multiplications && !self.stays_steady()
     }
 
     /// Whether rounds differ much from process to process, as trials and tasks on several CPUs do. The latter are sampled
@@ -430,6 +440,7 @@ impl Evidence {
     pub(crate) fn wanted_precision(&self, plan: &Plan) -> f64 {
         match self.unit() {
             _ if self.of_trials || self.is_contended() => plan.trial_precision,
+            _ if self.stays_steady() => plan.waiting_precision,
             Unit::Multiplications => plan.precision,
             Unit::Nanoseconds => plan.waiting_precision,
         }

@@ -5,12 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use measure::cycles::{Latency, UNIT};
 use measure::estimate::{ChainTimes, JudgedRound, Levels, Sample, Unit, distribution};
 use measure::frequency::{Slope, TimeAndChain};
+use measure::paths::{FAST_PATH, SLOW_PATH, SLOW_SHARE, TwoPaths};
 use measure::record::{Combine, MetricValue, OperationCounts, Series};
+use measure::round::BEGINNING;
 use measure::stats::{
     Interval, ROUNDS_FOR_INTERVAL, RoundValue, faster_of_pairs, interval_of, median, quantile,
     trimmed_mean,
 };
-use measure::{Direction, Doubt, TIME};
+use measure::{Direction, Doubt, Metric, TIME};
 use results::{
     CaseResult, Distribution, Estimate, FrequencySlope, Outcome, PerOp, Reference, STOPPED_BEFORE,
 };
@@ -153,7 +155,55 @@ impl Evidence {
         self.fill_time(&mut time, plan, core);
         let mut all = vec![time];
         all.extend(self.metrics(plan, core.levels));
+        all.extend(self.paths(plan, core.levels));
         all
+    }
+
+    /// The two levels of the operation's time, if it has two in a system where paths of different lengths may lead to the kernel.
+    fn paths(&self, plan: &Plan, levels: &Levels) -> Vec<CaseResult> {
+        if !self.stays_steady() {
+            return Vec::new();
+        }
+        let rounds: Vec<Vec<f64>> = self.judged(levels).into_iter().map(samples_of).collect();
+        let Some(two) = TwoPaths::of(rounds.concat()) else { return Vec::new() };
+        let of = |metric: &Metric, value: &dyn Fn(&[f64], &[f64]) -> Option<f64>| {
+            let of_round = |(samples, made): (&Vec<f64>, &Round)| {
+                let is_fast = |sample: &f64| *sample < two.threshold();
+                let (fast, slow): (Vec<f64>, Vec<f64>) = samples.iter().partition(|s| is_fast(s));
+                let value = RoundValue::exact(value(&fast, &slow)?);
+                Some(value.begun_at(made.unix_ms))
+            };
+            let values: Vec<RoundValue> =
+                rounds.iter().zip(&self.rounds).filter_map(of_round).collect();
+            let mut result = self.blank(metric.name, metric.unit, metric.better);
+            result.estimate = Some(Estimate::of(interval_of(&values, plan.seed)));
+            result.rounds = values.len() as u32;
+            (result.round_values, result.round_starts_ms) = (numbers(&values), starts(&values));
+            result
+        };
+        let level = |part: &[f64]| (!part.is_empty()).then(|| median(&mut part.to_vec()));
+        let share = |fast: &[f64], slow: &[f64]| {
+            let all = fast.len() + slow.len();
+            (all > 0).then(|| slow.len() as f64 / all as f64)
+        };
+        let on_path = |result: CaseResult, is_fast: bool| {
+            let host = self.host.on_path(is_fast, two.threshold());
+            let per_op = host.syscalls.is_some().then(|| PerOp {
+                host_syscalls: host.syscalls,
+                host_switches: host.switches,
+                host_ptrace_stops: host.ptrace_stops,
+                ..PerOp::default()
+            });
+            CaseResult { per_op, ..result }
+        };
+        // Where each process keeps to one path, the median of their shares says less than the mean.
+        let mut slow_share = of(&SLOW_SHARE, &share);
+        slow_share.estimate = Some(Estimate::of(mean_of_shares(&slow_share.round_values)));
+        vec![
+            on_path(of(&FAST_PATH, &|fast, _| level(fast)), true),
+            on_path(of(&SLOW_PATH, &|_, slow| level(slow)), false),
+            slow_share,
+        ]
     }
 
     fn blank(&self, metric: &str, unit: &str, better: Direction) -> CaseResult {
@@ -345,7 +395,7 @@ impl Evidence {
         let mut names: Vec<&MetricValue> = Vec::new();
         let mut values: BTreeMap<&str, Vec<(f64, bool, &Round)>> = BTreeMap::new();
         for (round, quiet) in self.rounds.iter().zip(quiet) {
-            for metric in &round.metrics {
+            for metric in round.metrics.iter().filter(|metric| self.tells(metric)) {
                 if !values.contains_key(metric.name.as_str()) {
                     names.push(metric);
                 }
@@ -354,6 +404,11 @@ impl Evidence {
         }
         let of = |metric: &MetricValue| self.combined(metric, &values[metric.name.as_str()], plan);
         names.into_iter().map(of).collect()
+    }
+
+    /// Whether a metric tells something: how an operation begins only does where it goes on otherwise.
+    fn tells(&self, metric: &MetricValue) -> bool {
+        self.stays_steady() || !BEGINNING.iter().any(|beginning| beginning.name == metric.name)
     }
 
     /// Combines the values of one metric, each given with whether its round was quiet. A median uses quiet rounds only, a
@@ -396,6 +451,28 @@ impl Evidence {
         };
         result.estimate = Some(Estimate::of(interval));
         result
+    }
+}
+
+/// The samples of a round in ns: the quiet ones, or all if none was.
+fn samples_of(round: JudgedRound) -> Vec<f64> {
+    let samples = if round.quiet.is_empty() { round.all } else { round.quiet };
+    samples.into_iter().map(|sample| sample.ns).collect()
+}
+
+/// The mean of shares, with an interval of twice its standard error on both sides.
+fn mean_of_shares(shares: &[f64]) -> Interval {
+    let count = shares.len().max(1) as f64;
+    let mean = shares.iter().sum::<f64>() / count;
+    if shares.len() < ROUNDS_FOR_INTERVAL {
+        return Interval::open(mean);
+    }
+    let squares: f64 = shares.iter().map(|share| (share - mean).powi(2)).sum();
+    let error = (squares / (count - 1.0).max(1.0) / count).sqrt();
+    Interval {
+        low: (mean - 2.0 * error).max(0.0),
+        median: mean,
+        high: (mean + 2.0 * error).min(1.0),
     }
 }
 

@@ -37,6 +37,8 @@ pub(crate) struct HostEvidence {
 /// Counts per operation on the host; `None` if unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct HostPerOp {
+    /// The time of one operation while it was counted, in ns.
+    pub(crate) ns: Option<f64>,
     pub(crate) syscalls: Option<f64>,
     pub(crate) switches: Option<f64>,
     pub(crate) ptrace_stops: Option<f64>,
@@ -96,7 +98,9 @@ impl HostEvidence {
     fn add_round(&mut self, counts: HostCounts, made: Repeated) {
         match self.half.take() {
             Some((more, of)) if made.operations < of.operations => {
-                self.pairs.push(HostPerOp::of(more, counts, of.operations - made.operations));
+                let per_op = HostPerOp::of(more, counts, of.operations - made.operations);
+                let ns = of.us as f64 * 1e3 / of.operations as f64;
+                self.pairs.push(HostPerOp { ns: Some(ns), ..per_op });
             }
             // On a busy machine the longer one of two trials may have had fewer operations.
             half => {
@@ -115,9 +119,25 @@ impl HostEvidence {
             enough.then(|| self.known(part, USABLE, ends)).flatten().map(|count| count.max(0.0))
         };
         HostPerOp {
+            ns: None,
             syscalls: known(|one| one.syscalls),
             switches: known(|one| one.switches),
             ptrace_stops: known(|one| one.ptrace_stops),
+        }
+    }
+
+    /// The counts of the pairs whose operations took less than `threshold` ns, or more.
+    pub(crate) fn on_path(&self, is_fast: bool, threshold: f64) -> HostPerOp {
+        let is_on = |pair: &&HostPerOp| pair.ns.is_some_and(|ns| (ns < threshold) == is_fast);
+        let of = |part: fn(&HostPerOp) -> Option<f64>| {
+            let mut counts: Vec<f64> = self.pairs.iter().filter(is_on).filter_map(part).collect();
+            (!counts.is_empty()).then(|| measure::stats::median(&mut counts).max(0.0))
+        };
+        HostPerOp {
+            ns: None,
+            syscalls: of(|one| one.syscalls),
+            switches: of(|one| one.switches),
+            ptrace_stops: of(|one| one.ptrace_stops),
         }
     }
 
@@ -146,6 +166,7 @@ impl HostPerOp {
         };
         let stops = with.ptrace_stops.zip(without.ptrace_stops);
         Self {
+            ns: None,
             syscalls: each(with.syscalls, without.syscalls),
             switches: each(with.switches, without.switches),
             ptrace_stops: stops.and_then(|(with, without)| each(with, without)),
@@ -191,7 +212,7 @@ mod tests {
     fn the_constant_part_cancels() {
         let evidence = counted(3.0, &[0]);
         assert_eq!(evidence.pairs.len(), HostEvidence::PAIRS_AT_LEAST);
-        let per_op = HostPerOp { syscalls: Some(3.0), switches: Some(0.0), ptrace_stops: None };
+        let per_op = HostPerOp { syscalls: Some(3.0), switches: Some(0.0), ..HostPerOp::default() };
         assert_eq!(evidence.per_op(), per_op);
         // A negative count per operation becomes zero.
         assert_eq!(counted(0.0, &[0, 9]).per_op().syscalls, Some(0.0));
@@ -214,7 +235,7 @@ mod tests {
             evidence.add(&text(calls, 500, operations), &ENDED);
         }
         assert_eq!((evidence.next(), evidence.lost), (None, 1));
-        let per_op = HostPerOp { syscalls: Some(4.0), switches: Some(0.0), ptrace_stops: None };
+        let per_op = HostPerOp { syscalls: Some(4.0), switches: Some(0.0), ..HostPerOp::default() };
         assert_eq!(evidence.per_op(), per_op);
     }
 

@@ -75,6 +75,11 @@ impl<'a> Place<'a> {
         matches!(self, Self::System { link, .. } if link.placement() == Some(Placement::Free))
     }
 
+    /// Whether helpers work for it, wherever they run.
+    pub(crate) fn has_helpers(&self) -> bool {
+        matches!(self, Self::System { link, .. } if link.placement().is_some())
+    }
+
     /// Whether operations may become cheaper there while they are repeated: helpers of the system, or its translation, may adapt.
     pub(crate) fn may_become_steady(&self) -> bool {
         matches!(self, Self::System { link, .. } if link.launcher() != Some(NATIVE))

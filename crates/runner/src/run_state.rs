@@ -293,7 +293,10 @@ impl<'a> RunState<'a> {
             ns_per_iteration: self.levels.ns_per_iteration(),
             quiet_samples: QUIET_SAMPLES,
             limit_ms: self.evidence[which].limit_ms(),
-            steady: self.place.may_become_steady() && self.evidence[which].next_is_steady(),
+            steady: match mode.is_counted_outside() {
+                true => self.place.has_helpers(),
+                false => self.place.may_become_steady() && self.evidence[which].next_is_steady(),
+            },
             slow_down: self.plan.slow_down,
             partner_batches: self.plan.partner_batches,
             parent: Some(std::process::id()),

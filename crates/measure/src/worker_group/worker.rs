@@ -202,7 +202,9 @@ impl<T> Worker<'_, T> {
         }
         let mut repeated = |batch| (0..batch).for_each(|_| operate());
         let goes_on = || self.phase() < phase::STOP;
-        if let Some(Repeated { operations, us }) = self.order.mode.repeat(&mut repeated, goes_on) {
+        if let Some(Repeated { operations, us }) =
+            self.order.mode.repeat(&mut repeated, false, goes_on)
+        {
             self.slot().operations.store(operations, Ordering::Release);
             self.slot().busy_ns.store(us * 1_000, Ordering::Release);
             return;

@@ -48,6 +48,7 @@ pub(crate) mod set_event;
 mod setxattr;
 mod sigaction;
 mod sigprocmask;
+mod spaced;
 mod stat;
 mod statx;
 mod switch_to_thread;
@@ -175,6 +176,7 @@ const CASES: &[&Case] = &[
     &proc_read::CASE,
     &sys_read::CASE,
     &seccomp::CASE,
+    &spaced::CASE,
     &io_uring_nop::CASE,
     &nt_get_current_processor::CASE,
     &switch_to_thread::CASE,
