@@ -1,7 +1,7 @@
 //! How a fresh process approaches its steady state: in some systems an operation becomes cheaper while it is repeated, because a helper
 //! of the system begins to wait for it, a translation is kept, or a path is patched.
 
-use crate::stats::median;
+use crate::stats::quantile;
 use crate::time::Nanoseconds;
 
 /// The shortest time for which an operation is repeated, and the smallest number of times, before it may be called steady.
@@ -11,6 +11,8 @@ const TIMES: u64 = 20_000;
 const LONGEST: Nanoseconds = Nanoseconds::new(2e9);
 /// The largest relative change over the last three doublings of the elapsed time that is no trend.
 const TREND: f64 = 0.02;
+/// The largest relative difference from the steady time that is not the beginning any more.
+const SETTLED: f64 = 0.1;
 /// The marks of one doubling of the elapsed time: the times at which the clock is read while the operation is repeated.
 const MARKS: f64 = 8.0;
 
@@ -46,6 +48,11 @@ impl Approach {
         within.or(self.marks.first()).map(|mark| mark.elapsed / mark.operations as f64)
     }
 
+    /// Whether it was repeated for this time at least.
+    pub(crate) fn has_taken(&self, time: Nanoseconds) -> bool {
+        self.marks.last().is_some_and(|last| last.elapsed >= time.get())
+    }
+
     /// Whether it was repeated for long enough, and shows no trend over the last three doublings of the elapsed time or has used up
     /// its time.
     pub(crate) fn is_over(&self) -> bool {
@@ -54,30 +61,59 @@ impl Approach {
             || last.elapsed >= REPEATED.get() && last.operations >= TIMES && self.is_steady()
     }
 
-    /// Whether the times of an operation in the last three doublings of the elapsed time differ by no more than a trend.
+    /// Whether the times of an operation in the last three doublings of the elapsed time differ by no more than a trend, or by no more
+    /// than their scatter.
     pub(crate) fn is_steady(&self) -> bool {
-        let times: Option<Vec<f64>> = (0..3).map(|ago| self.time_in_doubling(ago)).collect();
+        let times: Option<Vec<Times>> = (0..3).map(|ago| self.times_in_doubling(ago)).collect();
         times.is_some_and(|times| {
-            let (low, high) = times
-                .iter()
-                .fold((f64::MAX, 0.0_f64), |(low, high), &time| (low.min(time), high.max(time)));
-            high <= low * (1.0 + TREND)
+            let differ = |a: usize, b: usize| times[a].differs(&times[b], TREND);
+            !differ(0, 1) && !differ(1, 2) && !differ(0, 2)
         })
     }
 
-    /// The time of an operation in the doubling of the elapsed time that ended `ago` doublings before the last mark, in ns: the median
-    /// of its marks, which a disturbance of one of them does not change.
-    fn time_in_doubling(&self, ago: i32) -> Option<f64> {
+    /// The elapsed time from which each doubling had the time of the last one, within [`SETTLED`] or their scatter.
+    pub(crate) fn steady_after(&self) -> Option<Nanoseconds> {
+        let last = self.marks.last()?.elapsed;
+        let steady = self.times_in_doubling(0)?;
+        let is_steady = |ago: &i32| {
+            self.times_in_doubling(*ago).is_some_and(|times| !times.differs(&steady, SETTLED))
+        };
+        let doublings = (1..).take_while(is_steady).count() as i32;
+        Some(Nanoseconds::new(last * 0.5_f64.powi(doublings + 1)))
+    }
+
+    /// The times of an operation in the doubling of the elapsed time that ended `ago` doublings before the last mark.
+    fn times_in_doubling(&self, ago: i32) -> Option<Times> {
         let last = self.marks.last()?.elapsed;
         let (from, to) = (last * 0.5_f64.powi(ago + 1), last * 0.5_f64.powi(ago));
-        let between =
-            self.marks.windows(2).filter(|two| from < two[1].elapsed && two[1].elapsed <= to);
-        let mut times: Vec<f64> = between
-            .map(|two| {
-                (two[1].elapsed - two[0].elapsed) / (two[1].operations - two[0].operations) as f64
-            })
-            .collect();
-        (!times.is_empty()).then(|| median(&mut times))
+        let is_within = |two: &&[Mark]| from < two[1].elapsed && two[1].elapsed <= to;
+        let time = |two: &[Mark]| {
+            (two[1].elapsed - two[0].elapsed) / (two[1].operations - two[0].operations) as f64
+        };
+        let mut times: Vec<f64> = self.marks.windows(2).filter(is_within).map(time).collect();
+        times.sort_unstable_by(f64::total_cmp);
+        (!times.is_empty()).then(|| Times {
+            low: quantile(&times, 0.25),
+            median: quantile(&times, 0.5),
+            high: quantile(&times, 0.75),
+        })
+    }
+}
+
+/// The median of an operation's times, in ns, and their quartiles, which a disturbance of one mark does not change.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Times {
+    low: f64,
+    median: f64,
+    high: f64,
+}
+
+impl Times {
+    /// Whether the medians differ by more than this share, and the times are apart.
+    fn differs(&self, other: &Self, share: f64) -> bool {
+        let ratio = self.median / other.median;
+        let are_apart = self.low > other.high || other.low > self.high;
+        ratio.max(1.0 / ratio) > 1.0 + share && are_apart
     }
 }
 
@@ -86,7 +122,7 @@ mod tests {
     use super::*;
 
     /// What is seen of an operation that takes `time(elapsed)` ns.
-    fn seen(time: impl Fn(f64) -> f64) -> Approach {
+    fn seen(mut time: impl FnMut(f64) -> f64) -> Approach {
         let (mut approach, mut elapsed, mut operations) = (Approach::default(), 0.0, 0);
         while !approach.is_over() {
             for _ in 0..approach.next() {
@@ -123,12 +159,18 @@ mod tests {
                 |elapsed: f64| if elapsed < after_ms * 1e6 { 18_000.0 } else { 3_000.0 };
             let approach = seen(cheap_after);
             assert!(approach.is_steady());
-            let last = approach.time_in_doubling(0).unwrap();
+            let last = approach.times_in_doubling(0).unwrap().median;
             assert!((2_990.0..3_060.0).contains(&last), "{after_ms}: {last}");
             // The beginning is what a short program meets.
             let first = approach.first(Nanoseconds::new(1e6)).unwrap();
             assert!((17_900.0..18_100.0).contains(&first), "{first}");
-            assert!(elapsed_ms(&approach) >= 4.0 * after_ms.min(200.0), "{after_ms}");
+            assert!(elapsed_ms(&approach) >= 4.0 * after_ms.min(50.0), "{after_ms}");
+            // Most of the doubling that begins there is after the change.
+            let steady_ms = approach.steady_after().unwrap().get() / 1e6;
+            assert!(
+                (after_ms * 0.5..after_ms * 2.3).contains(&steady_ms),
+                "{after_ms}: {steady_ms}"
+            );
         }
     }
 
@@ -144,6 +186,17 @@ mod tests {
             approach.note(Nanoseconds::new(elapsed), operations);
         }
         assert!(approach.is_steady() && elapsed < 300e6, "{elapsed}");
+    }
+
+    /// Two levels that alternate are no trend, however far they are apart.
+    #[test]
+    fn a_scatter_is_no_trend() {
+        let mut state = 7_u64;
+        let approach = seen(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            if state >> 44 & 1023 < 300 { 60_000.0 } else { 6_000.0 }
+        });
+        assert!(approach.is_steady() && elapsed_ms(&approach) < 700.0, "{}", elapsed_ms(&approach));
     }
 
     #[test]
@@ -168,5 +221,6 @@ mod tests {
         assert!((100..200).contains(&approach.marks.len()), "{}", approach.marks.len());
         assert_eq!(Approach::default().next(), 1);
         assert!(!Approach::default().is_steady() && !Approach::default().is_over());
+        assert_eq!(Approach::default().steady_after(), None);
     }
 }

@@ -35,6 +35,9 @@ pub struct RoundOrder {
     /// one an operation may become cheaper while it is repeated, and dearer again after other work.
     #[serde(default)]
     pub steady: bool,
+    /// For how long it is repeated then, in ms, as earlier rounds have shown; 0 to find out.
+    #[serde(default)]
+    pub approach_ms: u64,
     /// Extra work on the clock, as a share of the operation's time, for tests that a change of that size is found.
     pub slow_down: f64,
     /// Factor for the length of batches and of the warm-up where tasks answer each other, for tests that a figure does not

@@ -16,7 +16,7 @@ const APART: f64 = 1.5;
 /// The least share of the samples at each level.
 const LEAST_SHARE: f64 = 0.05;
 /// The largest share of the samples between two levels, as a part of the smaller level's.
-const BETWEEN: f64 = 0.5;
+const BETWEEN: f64 = 0.2;
 
 /// Two levels of an operation's time.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -38,6 +38,8 @@ crate::metrics! {
             "the mean time of an operation in a fresh process's first millisecond of it, or of the first one if that takes longer";
         FIRST_10MS = lower("first-10ms", "ns/op"),
             "the mean time of an operation in a fresh process's first 10 ms of it, or of the first one if that takes longer";
+        STEADY_AFTER = lower("steady-after", "ns"),
+            "the time from a fresh process's first operation until the operation takes the time that it goes on to take";
     ]
 }
 
@@ -215,14 +217,17 @@ impl<'a> Round<'a> {
         limit: f64,
         operations: &mut dyn FnMut(u64),
     ) -> Result<(), CaseError> {
-        let approach = sampler.approach(operations)?;
+        let known = Duration::from_millis(self.order.approach_ms);
+        let approach = sampler.approach(known, operations)?;
         let per_call = self.operations_per_call as f64;
-        for (metric, span) in BEGINNING.iter().zip(BEGINNING_NS) {
+        for (metric, span) in [FIRST_1MS, FIRST_10MS].iter().zip(BEGINNING_NS) {
             let mean = approach.first(Nanoseconds::new(span));
             self.metric(metric, mean.map(|mean| mean / per_call));
         }
-        if !approach.is_steady() {
-            self.doubt(Doubt::NotSteady);
+        match known.is_zero().then(|| approach.is_steady()) {
+            Some(true) => self.metric(&STEADY_AFTER, approach.steady_after().map(Nanoseconds::get)),
+            Some(false) => self.doubt(Doubt::NotSteady),
+            None => {}
         }
         let watch = Stopwatch::start();
         let mut quiet = 0;
@@ -414,6 +419,7 @@ pub(crate) mod tests {
             limit_ms: 2_000,
             slow_down: 0.0,
             steady: false,
+            approach_ms: 0,
             partner_batches: 1.0,
             parent: None,
             is_here: false,
@@ -610,7 +616,7 @@ pub(crate) mod tests {
         let first: Vec<f64> = lines
             .iter()
             .filter_map(|line| match line {
-                Line::Metric(metric) => Some(metric.value),
+                Line::Metric(metric) if metric.name != STEADY_AFTER.name => Some(metric.value),
                 _ => None,
             })
             .collect();

@@ -1,5 +1,7 @@
 //! Takes the samples of a round: batches of operations between readings of the sentinel.
 
+use std::time::Duration;
+
 use platform::CaseError;
 use platform::counters::involuntary_switches;
 
@@ -98,15 +100,21 @@ impl Sampler {
         self.before = self.sentinel.read_steadily();
     }
 
-    /// Repeats the operation from the process's first one on until it is steady, and makes batches long enough for the clock. From here
-    /// on samples are taken in groups.
+    /// Repeats the operation from the process's first one on until it is steady, or for the `known` time if that is not 0, and makes
+    /// batches long enough for the clock. From here on samples are taken in groups.
     pub(crate) fn approach(
         &mut self,
+        known: Duration,
         operations: &mut dyn FnMut(u64),
     ) -> Result<Approach, CaseError> {
         let (mut approach, mut done) = (Approach::default(), 0);
         let watch = Stopwatch::start();
-        while !approach.is_over() {
+        let known = Nanoseconds::new(known.as_nanos() as f64);
+        let is_over = |approach: &Approach| match known.get() > 0.0 {
+            true => approach.has_taken(known),
+            false => approach.is_over(),
+        };
+        while !is_over(&approach) {
             let next = approach.next();
             operations(next);
             done += next;

@@ -53,6 +53,7 @@ pub fn order(case: &str, params: &Params, mode: Mode) -> RoundOrder {
         limit_ms: 20,
         slow_down: 0.0,
         steady: false,
+        approach_ms: 0,
         partner_batches: 1.0,
         parent: None,
         is_here: false,

@@ -5,14 +5,14 @@ use std::time::Duration;
 use measure::Doubt;
 use measure::estimate::{JudgedRound, Levels, Unit};
 use measure::record::{Line, MetricValue, OperationCounts, RoundEnvironment, Series, parse_lines};
-use measure::round::{FIRST_10MS, Mode};
+use measure::round::{FIRST_10MS, Mode, STEADY_AFTER};
 use measure::stats::{RoundValue, median};
 use platform::CaseError;
 use results::{Outcome, RoundRow};
 
 use crate::host_evidence::HostEvidence;
 use crate::launch::RoundEnd;
-use crate::plan::{Plan, Point};
+use crate::plan::{Plan, Point, STEADY_ROUNDS, STEADY_ROUNDS_PLANNED};
 use crate::schedule::{Cost, PointState, RunTime, Wanted, is_precise};
 use crate::stored_round::Began;
 
@@ -32,10 +32,6 @@ const LONG_TRIALS: Cost = Cost(Duration::from_secs(10));
 const CALLS_TOLERANCE: f64 = 0.02;
 /// Tolerated relative shortfall of the switches and page faults that each operation must make.
 const COUNTS_TOLERANCE: f64 = 0.05;
-/// Number of rounds that repeat an operation until it is steady before short ones are tried.
-const STEADY_ROUNDS: usize = 2;
-/// Number of rounds planned for a point whose rounds all repeat the operation until it is steady, which takes 0.2 to 2 s each.
-const STEADY_ROUNDS_PLANNED: usize = 8;
 /// Number of short rounds that must find the same time as these.
 const SHORT_ROUNDS_TRIED: usize = 2;
 /// The largest relative difference of the first 10 ms from the steady time that is no trend: caches and predictors adapt within a few
@@ -92,6 +88,13 @@ impl Round {
     /// Whether its operation was repeated until it was steady.
     fn is_steady(&self) -> bool {
         self.series.iter().any(|series| series.grouped)
+    }
+
+    /// When its operation became steady, in ns, if it was to find out; `None` within if it did not.
+    pub(crate) fn steady_after(&self) -> Option<Option<f64>> {
+        let found = self.metrics.iter().find(|metric| metric.name == STEADY_AFTER.name);
+        let is_sought = found.is_some() || self.doubts.contains(&Doubt::NotSteady);
+        is_sought.then(|| found.map(|metric| metric.value))
     }
 
     /// The time of one operation, in ns, whether the round was quiet or not.
@@ -260,6 +263,21 @@ impl Evidence {
     pub(crate) fn next_is_steady(&self) -> bool {
         let steady = self.rounds.iter().filter(|round| round.is_steady());
         self.stays_steady() || steady.count() < STEADY_ROUNDS
+    }
+
+    /// For how long the next round repeats the operation first, in ms, as the first ones have shown; 0 to find out.
+    pub(crate) fn approach_ms(&self) -> u64 {
+        const AT_LEAST_MS: f64 = 20.0;
+        const AT_MOST_MS: f64 = 2_000.0;
+        /// Where no round became steady, a longer wait would not help either.
+        const NEVER_STEADY_MS: f64 = 200.0;
+        let sought: Vec<Option<f64>> = self.rounds.iter().filter_map(Round::steady_after).collect();
+        if sought.len() < STEADY_ROUNDS {
+            return 0;
+        }
+        let longest = sought.into_iter().flatten().fold(f64::NEG_INFINITY, f64::max);
+        let ms = if longest > 0.0 { 2.0 * longest / 1e6 } else { NEVER_STEADY_MS };
+        ms.clamp(AT_LEAST_MS, AT_MOST_MS) as u64
     }
 
     /// Whether all rounds repeat the operation until it is steady, since it had begun otherwise or short rounds measure something else.

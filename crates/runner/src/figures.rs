@@ -381,7 +381,14 @@ impl Evidence {
         let mut usual: Vec<Doubt> = Vec::new();
         for doubt in self.rounds.iter().flat_map(|round| &round.doubts) {
             let rounds = self.rounds.iter().filter(|round| round.doubts.contains(doubt)).count();
-            if rounds * 2 > self.rounds.len() && !usual.contains(doubt) {
+            // Only the first rounds find out whether the operation becomes steady.
+            let of = match doubt {
+                Doubt::NotSteady => {
+                    self.rounds.iter().filter(|round| round.steady_after().is_some()).count()
+                }
+                _ => self.rounds.len(),
+            };
+            if rounds * 2 > of && !usual.contains(doubt) {
                 usual.push(doubt.clone());
             }
         }

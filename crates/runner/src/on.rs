@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use analysis::claim::NATIVE;
 use measure::Doubt;
 use measure::cycles::{Latency, Timebase};
 use measure::survey::ClockFacts;
@@ -267,6 +268,9 @@ fn run_of(
     let mut plan = plan(&options, &cpus, request.seed)?;
     if request.systems.len() > 1 {
         plan.measure_in_turn(&options);
+    }
+    if one.launcher != Some(NATIVE) {
+        plan.budget_ms += plan.steady_ms(one.link.placement().is_some());
     }
     if options.budget.is_none() {
         plan.allow_for_starts(introduction.machine.worker_start_ms);

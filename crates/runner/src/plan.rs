@@ -35,6 +35,10 @@ const WAITING_PRECISION: f64 = 0.03;
 const TRIAL_PRECISION: f64 = 0.15;
 /// Factor by which the interval of a sampled point may exceed the wanted width in a quick run, whose time is short.
 const QUICK_TOLERANCE: f64 = 4.0;
+/// Number of rounds that repeat an operation until it is steady before short ones are tried, where that may matter.
+pub(crate) const STEADY_ROUNDS: usize = 2;
+/// Number of rounds planned for a point whose rounds all do, which takes 50 ms to 2 s each.
+pub(crate) const STEADY_ROUNDS_PLANNED: usize = 6;
 /// Factor by which a run for claims may exceed the usual time, unless a budget is given: too few rounds decide nothing. A
 /// quiet machine does not need the time.
 const SLACK_OF_CLAIMS: u64 = 3;
@@ -257,6 +261,20 @@ impl Plan {
         let has_time_of_its_own = options.budget.is_some() || options.quick;
         if !has_time_of_its_own && self.points.iter().any(Point::is_core_bound) {
             self.budget_ms = self.budget_ms.max(AT_LEAST_MS);
+        }
+    }
+
+    /// The time for rounds that repeat an operation until it is steady, in ms: the first ones of each point in a system other than
+    /// this one, and more if the system `has_helpers`, by which an operation may begin otherwise than it goes on. None if the user set
+    /// the time.
+    pub fn steady_ms(&self, has_helpers: bool) -> u64 {
+        const A_ROUND_MS: u64 = 300;
+        let rounds = if has_helpers { STEADY_ROUNDS_PLANNED } else { STEADY_ROUNDS };
+        let is_sampled = |point: &&Point| trials_of(&point.case, &point.params).is_none();
+        let sampled = self.points.iter().filter(is_sampled).count();
+        match self.is_budget_set {
+            true => 0,
+            false => (sampled * rounds) as u64 * A_ROUND_MS,
         }
     }
 

@@ -297,6 +297,7 @@ impl<'a> RunState<'a> {
                 true => self.place.has_helpers(),
                 false => self.place.may_become_steady() && self.evidence[which].next_is_steady(),
             },
+            approach_ms: self.evidence[which].approach_ms(),
             slow_down: self.plan.slow_down,
             partner_batches: self.plan.partner_batches,
             parent: Some(std::process::id()),

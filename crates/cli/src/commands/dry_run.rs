@@ -29,18 +29,20 @@ fn on_machines(machines: &[(&str, Option<String>)], systems: usize) -> String {
     }
 }
 
-/// Prints the points of a plan, on each of these systems if there are any, and the duration. `machines` are the virtual machines
+/// Prints the points of a plan, on each of these systems if there are any, and the duration. `steady_ms` is the time for rounds that
+/// repeat an operation until it is steady, on all systems. `machines` are the virtual machines
 /// among the systems, each with the reason why it is emulated.
 pub fn show(
     plan: &Plan,
     systems: &[&str],
+    steady_ms: u64,
     machines: &[(&str, Option<String>)],
     json: bool,
 ) -> anyhow::Result<()> {
     let on = systems.len().max(1);
     let cells = plan.points.len() * on;
     // The user's budget is for all systems together.
-    let measuring_ms = plan.budget_ms * on as u64;
+    let measuring_ms = plan.budget_ms * on as u64 + steady_ms;
     let starts = plan.boots.unwrap_or(1) as u64 * systems.len() as u64;
     let longest_ms = measuring_ms + starts * START_MS;
     if json {

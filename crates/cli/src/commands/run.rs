@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use analysis::claim::Claim;
+use analysis::claim::{Claim, NATIVE};
 use command::ending::Ending;
 use command::interrupt::stop_on_interrupt;
 use command::measure::{Form, measured, plan_of, show_ended, watched};
@@ -65,7 +65,9 @@ fn dry_run(args: &Run) -> anyhow::Result<Ending> {
     let emulated = systems.iter().filter(|system| system.needs_kvm());
     let emulated: Vec<(&str, Option<String>)> =
         emulated.map(|system| (system.name(), system.emulated())).collect();
-    show(&plan, &names, &emulated, args.output.json)?;
+    let steady = systems.iter().filter(|system| system.launcher() != NATIVE);
+    let steady_ms = steady.map(|system| plan.steady_ms(system.placement().is_some())).sum();
+    show(&plan, &names, steady_ms, &emulated, args.output.json)?;
     Ok(Ending::Done)
 }
 

@@ -7,3 +7,5 @@ mod common;
 #[cfg(target_os = "linux")]
 mod host_counts;
 mod new_area;
+#[cfg(target_os = "linux")]
+mod placement;
