@@ -597,8 +597,12 @@ mod tests {
         }
 
         fn time(&self) -> CaseResult {
+            self.results().remove(0)
+        }
+
+        fn results(&self) -> Vec<CaseResult> {
             let core = Core::of(&self.levels, &Latency::Cycles(3));
-            self.point.results(&self.plan, &core).remove(0)
+            self.point.results(&self.plan, &core)
         }
     }
 
@@ -777,6 +781,107 @@ mod tests {
             let result = run.time();
             assert_eq!(result.converged, Some(!is_marked), "{place} {:?}", result.estimate);
         }
+    }
+
+    /// A round that repeated its operation until it was steady at `time`, after this time in ms; its first 10 ms took `first`.
+    fn steady(time: f64, first: f64, after_ms: f64) -> String {
+        let metric = |name: &str, unit: &str, value: f64| {
+            format!(
+                "{{\"metric\":{{\"name\":\"{name}\",\"unit\":\"{unit}\",\"better\":\"lower\",\"combine\":\"median\",\"value\":{value}}}}}\n"
+            )
+        };
+        let series = samples_of(time).replace("\"batch\":9", "\"grouped\":true,\"batch\":9");
+        metric("first-10ms", "ns/op", first)
+            + &metric("steady-after", "ns", after_ms * 1e6)
+            + &series
+    }
+
+    #[test]
+    fn rounds_become_short_where_an_operation_begins_as_it_goes_on() {
+        let mut run = Measuring::new();
+        for first in [5.2, 4.9] {
+            assert!(run.point.next_is_steady() && run.point.approach_ms() == 0);
+            run.add(&steady(5.0, first, 2.0), 0);
+        }
+        for _ in 0..4 {
+            assert!(!run.point.next_is_steady());
+            assert!(run.add(&samples_of(5.1), 0));
+        }
+        let names: Vec<String> = run.results().into_iter().map(|result| result.metric).collect();
+        assert_eq!(names, ["time"], "how it begins tells nothing");
+    }
+
+    #[test]
+    fn all_rounds_are_steady_where_an_operation_begins_otherwise() {
+        let mut run = Measuring::new();
+        run.add(&steady(5.0, 9.0, 30.0), 0);
+        run.add(&steady(5.0, 9.5, 50.0), 0);
+        assert!(run.point.next_is_steady() && !run.point.is_paired());
+        assert_eq!(run.point.approach_ms(), 100, "twice as long as the first ones needed");
+        run.add(&steady(5.0, 9.1, 50.0), 0);
+        let result = run.results();
+        let of =
+            |name: &str| result.iter().find(|one| one.metric == name).unwrap().estimate.unwrap();
+        assert_eq!((of("time").median, of("first-10ms").median), (5.0, 9.1));
+        assert_eq!(run.point.state(&run.plan, 0, 0).planned, 6);
+    }
+
+    /// An operation that was dear between other work, and cheap when repeated, had begun as cheap.
+    #[test]
+    fn all_rounds_are_steady_where_short_ones_find_another_time() {
+        let mut run = Measuring::new();
+        run.add(&steady(5.0, 5.0, 2.0), 0);
+        run.add(&steady(5.0, 5.0, 2.0), 0);
+        assert!(!run.point.next_is_steady());
+        assert!(!run.add(&samples_of(6.0), 0), "what it found is left out");
+        assert!(run.point.next_is_steady());
+        assert_eq!((run.point.rounds(), run.point.approach_ms()), (2, 20));
+    }
+
+    #[test]
+    fn a_time_that_goes_on_changing_is_a_doubt_of_the_rounds_that_looked() {
+        let mut run = Measuring::new();
+        let changing =
+            format!("{{\"doubt\":{{\"code\":\"not-steady\"}}}}\n{}", steady(5.0, 9.0, 0.0));
+        let changing: String = changing
+            .lines()
+            .filter(|line| !line.contains("steady-after"))
+            .map(|l| format!("{l}\n"))
+            .collect();
+        run.add(&changing, 0);
+        run.add(&changing, 0);
+        assert_eq!(run.point.approach_ms(), 200);
+        for _ in 0..4 {
+            let later = steady(5.0, 9.0, 0.0);
+            let later: Vec<&str> =
+                later.lines().filter(|line| !line.contains("steady-after")).collect();
+            run.add(&later.join("\n"), 0);
+        }
+        assert_eq!(run.time().doubts, [Doubt::NotSteady]);
+    }
+
+    #[test]
+    fn two_paths_are_reported_with_their_share_and_what_the_host_did() {
+        let mut run = Measuring::new();
+        for time in [5.0, 5.1, 20.0, 4.9, 21.0, 5.0] {
+            run.add(&steady(time, 40.0, 30.0), 0);
+        }
+        for (us, switches) in [(5, 20), (20, 1_900)] {
+            let counts = |switches: u64, operations: u64| {
+                format!(
+                    "{{\"host\":{{\"syscalls\":{switches},\"switches\":{switches},\"ptrace_stops\":null}}}}\n{{\"repeated\":{{\"operations\":{operations},\"us\":{us}}}}}\n"
+                )
+            };
+            run.point.host.add(&counts(switches, 1_000), &measured());
+            run.point.host.add(&counts(0, 0), &measured());
+        }
+        let results = run.results();
+        let of = |name: &str| results.iter().find(|one| one.metric == name).unwrap();
+        let median = |name: &str| of(name).estimate.unwrap().median;
+        assert_eq!((median("fast-path"), median("slow-path")), (5.0, 20.5));
+        assert!((median("slow-share") - 1.0 / 3.0).abs() < 1e-9);
+        let switches = |name: &str| of(name).per_op.as_ref().unwrap().host_switches.unwrap();
+        assert_eq!((switches("fast-path"), switches("slow-path")), (0.02, 1.9));
     }
 
     #[test]

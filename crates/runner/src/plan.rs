@@ -425,6 +425,18 @@ mod tests {
     }
 
     #[test]
+    fn sampled_points_of_other_systems_get_time_to_become_steady() {
+        let plan = plan(&options("syscall"), &[0], 7).unwrap();
+        let points = plan.points.len() as u64;
+        assert_eq!(plan.steady_ms(false), points * 2 * 300);
+        assert_eq!(plan.steady_ms(true), points * 6 * 300);
+        let given = Plan { is_budget_set: true, ..plan.clone() };
+        assert_eq!((given.steady_ms(false), given.steady_ms(true)), (0, 0));
+        let trials = super::tests::plan(&options("concurrency/jobs"), &[0, 1], 7).unwrap();
+        assert_eq!(trials.steady_ms(true), 0, "trials are as long as they are");
+    }
+
+    #[test]
     fn parameters_multiply_and_are_made_definite() {
         let plan = plan(&options("lock/sysv-sem"), &[0, 1], 7).unwrap();
         // The points have 1, 2 and 4 threads or processes, without work and with some.

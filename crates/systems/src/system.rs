@@ -371,6 +371,33 @@ mod tests {
     }
 
     #[test]
+    fn a_placement_follows_the_name_and_is_part_of_it() {
+        let file = "[small]\nlauncher = 'gvisor'\nplacement = 'one-cpu'\ncpus = [4, 6]\n";
+        let file = SystemsFile::parse(file, Path::new("systems.toml")).unwrap();
+        let (free, one) = (Some(Placement::Free), Some(Placement::OneCpu));
+        for (text, name, placement, cpus) in [
+            ("gvisor", "gvisor", free, &[0, 1, 2][..]),
+            ("gvisor@free", "gvisor", free, &[0, 1, 2]),
+            ("gvisor@one-cpu", "gvisor@one-cpu", one, &[2]),
+            ("gvisor:ptrace@one-cpu", "gvisor:ptrace@one-cpu", one, &[2]),
+            ("mine@one-cpu=gvisor:kvm", "mine@one-cpu", one, &[2]),
+            ("mine@one-cpu=./boot {oscost} agent", "mine@one-cpu", one, &[2]),
+            ("mine=./boot {oscost} agent", "mine", free, &[0, 1, 2]),
+            ("small", "small@one-cpu", one, &[6]),
+            ("small@free", "small", free, &[4, 6]),
+            ("native", "native", None, &[0, 1, 2]),
+            ("native@one-cpu", "native@one-cpu", one, &[2]),
+        ] {
+            let system = System::parse(text, &file).unwrap();
+            assert_eq!((system.name(), system.placement()), (name, placement), "{text}");
+            assert_eq!(system.cpus_of(&[0, 1, 2]), cpus, "{text}");
+        }
+        let both = ["gvisor".to_owned(), "gvisor@one-cpu".to_owned()];
+        assert_eq!(System::parse_all(&both, &file).unwrap().len(), 2);
+        assert!(System::parse("gvisor@two", &file).is_err());
+    }
+
+    #[test]
     fn options_of_the_file_are_kept() {
         let system = System::parse("same=fast", &file()).unwrap();
         assert_eq!((system.slow_down(), system.boot_timeout().as_secs()), (0.01, 5));
