@@ -7,14 +7,14 @@ use serde_json::Value;
 
 use crate::common::{Bench, figure, finish, needs, of_repository, skip_unless};
 
-/// The program that traces a command, built from `traced.c`.
-fn traced(bench: &Bench) -> PathBuf {
-    let program = bench.path("traced");
+/// What these options and this source file, beside this one, are compiled to.
+fn compiled(bench: &Bench, options: &[&str], source: &str) -> PathBuf {
+    let output = bench.path(source.trim_end_matches(".c"));
     let mut compiler = Command::new("cc");
-    compiler.args(["-Wall", "-Wextra", "-Werror", "-O2", "-o"]).arg(&program);
-    compiler.arg(of_repository("crates/cli/tests/alone/traced.c"));
+    compiler.args(["-Wall", "-Wextra", "-Werror", "-O2", "-pthread"]).args(options).arg("-o");
+    compiler.arg(&output).arg(of_repository("crates/cli/tests/alone").join(source));
     finish(&mut compiler).with(0);
-    program
+    output
 }
 
 /// The documents of a run of getppid on these systems.
@@ -32,7 +32,7 @@ fn measured(bench: &Bench, systems: &[&str]) -> Vec<Value> {
 fn calls_that_become_cheap_after_a_while_are_measured_then() {
     skip_unless!(needs::compilers(&["cc"]));
     let bench = Bench::new();
-    let slow = format!("slow={} starts-slow {{oscost}} agent", traced(&bench).display());
+    let slow = format!("slow={} {{oscost}} agent", compiled(&bench, &[], "traced.c").display());
     let [native, slow] = &measured(&bench, &["native", &slow])[..] else { panic!("two systems") };
     let (here, there) = (figure(native, "time", &[]), figure(slow, "time", &[]));
     assert!(there < here * 2.0, "{there} ns, natively {here} ns");
@@ -51,7 +51,8 @@ fn a_helper_has_a_cpu_of_its_own_unless_all_is_on_one() {
         return testing::not_applicable("there is one CPU only");
     }
     let bench = Bench::new();
-    let command = format!("{} helped {{oscost}} agent", traced(&bench).display());
+    let library = compiled(&bench, &["-shared", "-fPIC"], "helped.c");
+    let command = format!("env LD_PRELOAD={} {{oscost}} agent", library.display());
     let [free, confined] = ["helped", "helped@one-cpu"].map(|name| format!("{name}={command}"));
     // A system that has one CPU only does not confine the others.
     let systems = measured(&bench, &["native@one-cpu", &free, &confined]);

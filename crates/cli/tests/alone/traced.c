@@ -1,7 +1,7 @@
-/* Runs a command whose system calls are slow, as those of a sandbox whose kernel is another process.
+/* Runs a command whose system calls are slow, as those of a sandbox whose kernel is another process, until a process has called
+ * getppid for 50 ms.
  *
- *     traced starts-slow COMMAND...    getppid is slow until a process has called it for 50 ms
- *     traced helped COMMAND...         getppid is answered by a helper that waits actively: it needs a CPU of its own
+ *     traced COMMAND...
  */
 #include <errno.h>
 #include <linux/ptrace.h>
@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #define SLOW_NS 50000000LL
-#define ACTIVE_NS 20000000LL
 #define PROCESSES 4194304
 
 /* When a process called getppid first, by its pid. */
@@ -40,14 +39,13 @@ static int enters_getppid(pid_t pid) {
 }
 
 int main(int argc, char **argv) {
-    if (argc < 3)
+    if (argc < 2)
         return 2;
-    int is_helped = strcmp(argv[1], "helped") == 0;
     pid_t root = fork();
     if (root == 0) {
         trace(PTRACE_TRACEME, 0, 0, 0);
         raise(SIGSTOP);
-        execvp(argv[2], argv + 2);
+        execvp(argv[1], argv + 1);
         _exit(127);
     }
     int status;
@@ -57,12 +55,8 @@ int main(int argc, char **argv) {
                    PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL;
     trace(PTRACE_SETOPTIONS, root, 0, (void *)options);
     trace(PTRACE_SYSCALL, root, 0, 0);
-    int64_t last = 0;
     for (;;) {
-        int is_active = is_helped && now() - last < ACTIVE_NS;
-        pid_t pid = waitpid(-1, &status, __WALL | (is_active ? WNOHANG : 0));
-        if (pid == 0)
-            continue;
+        pid_t pid = waitpid(-1, &status, __WALL);
         if (pid < 0)
             return errno == ECHILD ? 0 : 1;
         if (pid == root && WIFEXITED(status))
@@ -75,10 +69,10 @@ int main(int argc, char **argv) {
         long next = PTRACE_SYSCALL;
         if (sig == (SIGTRAP | 0x80)) {
             if (pid < PROCESSES && enters_getppid(pid)) {
-                last = now();
+                int64_t at = now();
                 if (first[pid] == 0)
-                    first[pid] = last;
-                else if (!is_helped && last - first[pid] > SLOW_NS) {
+                    first[pid] = at;
+                else if (at - first[pid] > SLOW_NS) {
                     first[pid] = 0;
                     next = PTRACE_DETACH;
                 }
