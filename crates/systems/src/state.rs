@@ -182,7 +182,7 @@ fn remove<Files>(path: &Path, created: &[Created], held: Option<Files>) {
     }
     // Windows does not remove open files. Elsewhere a process that has just created the directory gets the lock when the
     // directory is gone, and creates another one.
-    let held = (!cfg!(windows)).then_some(held);
+    let held = (!platform::IS_WINDOWS).then_some(held);
     // What cannot be unmounted or removed now is left for the next sweep, with the directory.
     if hosted::unmount_below(path).is_ok() {
         empty(path);
