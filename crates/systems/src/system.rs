@@ -125,6 +125,12 @@ impl System {
         }
     }
 
+    /// The same system with this program in place of oscost, which gets oscost's argument `agent`.
+    pub fn with_binary(mut self, program: &Path) -> Self {
+        self.settings.set("binary", Value::Path(program.to_owned()));
+        self
+    }
+
     /// The oscost binary that the system runs.
     fn runs(&self) -> Runs {
         match self.settings.has("binary") {

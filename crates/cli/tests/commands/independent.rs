@@ -2,10 +2,13 @@
 
 #[path = "../../benches/independent/linux/explanations.rs"]
 mod explanations;
+#[path = "../../benches/independent/linux/modes.rs"]
+mod modes;
 #[path = "../../benches/independent/linux/ratio.rs"]
 mod ratio;
 
-use ratio::{Ratio, geometric_mean};
+use modes::{Modes, Reading};
+use ratio::{MARGIN, MARGIN_INSIDE, Ratio, geometric_mean};
 
 fn is_near(value: f64, expected: f64) -> bool {
     (value / expected - 1.0).abs() < 1e-4
@@ -27,21 +30,28 @@ fn the_interval_is_that_of_students_t_on_the_logarithms() {
         let ratio = Ratio::of(turns);
         let found = [ratio.low, ratio.mean, ratio.high];
         assert!(found.iter().zip(expected).all(|(found, it)| is_near(*found, it)), "{ratio:?}");
-        assert_eq!([ratio.is_wide(), ratio.touches_one()], [is_wide, touches_one], "{ratio:?}");
+        assert_eq!([ratio.is_wide(), ratio.touches(MARGIN)], [is_wide, touches_one], "{ratio:?}");
     }
 }
 
 #[test]
 fn an_interval_touches_one_from_either_side() {
-    let touches = |low, high| Ratio { mean: (low + high) / 2.0, low, high }.touches_one();
+    let touches = |low, high| Ratio { mean: (low + high) / 2.0, low, high }.touches(MARGIN);
     assert!(touches(1.04, 1.3) && touches(0.5, 0.96) && touches(0.5, 2.0));
     assert!(!touches(1.06, 1.3) && !touches(0.5, 0.94));
     let at = |mean: f64| Ratio { mean, low: mean - 0.01, high: mean + 0.01 };
     // One plain loop included some of the load that the mean of all samples includes; the others are faster or slower than both.
-    assert!(at(0.8).encloses_one_with(&at(1.2)) && at(0.9).encloses_one_with(&at(0.95)));
-    assert!(!at(0.8).encloses_one_with(&at(0.9)) && !at(1.1).encloses_one_with(&at(1.3)));
+    assert!(
+        at(0.8).encloses_one_with(&at(1.2), MARGIN) && at(0.9).encloses_one_with(&at(0.95), MARGIN)
+    );
+    assert!(
+        !at(0.8).encloses_one_with(&at(0.9), MARGIN)
+            && !at(1.1).encloses_one_with(&at(1.3), MARGIN)
+    );
     let ratio = Ratio { mean: 1.05, low: 1.04, high: 1.06 };
     assert!(ratio.touches(0.05) && !ratio.touches(0.03));
+    let ratio = Ratio { mean: 1.18, low: 1.14, high: 1.22 };
+    assert!(ratio.touches(MARGIN_INSIDE) && !ratio.touches(MARGIN));
 }
 
 #[test]
@@ -50,13 +60,89 @@ fn a_geometric_mean_is_that_of_the_logarithms() {
     assert!(is_near(geometric_mean([7.0].into_iter()), 7.0));
 }
 
+/// 100 readings around a time, evenly spread by the share, of 1 ms each.
+fn around(ns: f64, spread: f64, count: usize) -> Vec<Reading> {
+    let at = |number: usize| number as f64 / count as f64 * 2.0 - 1.0;
+    (0..count).map(|number| (ns * (1.0 + spread * at(number)), 1000.0)).collect()
+}
+
+/// The modes of turns that are alike but for the last digits.
+fn modes_of(oscost: &[Reading], plain: &[Reading]) -> Option<Modes> {
+    let scaled = |readings: &[Reading], by: f64| -> Vec<Reading> {
+        readings.iter().map(|(ns, us)| (ns * by, *us)).collect()
+    };
+    let turns: Vec<[Vec<Reading>; 2]> = [0.99, 1.0, 1.01]
+        .into_iter()
+        .map(|by| [scaled(oscost, by), scaled(plain, 2.0 - by)])
+        .collect();
+    let turns: Vec<[&[Reading]; 2]> =
+        turns.iter().map(|[oscost, plain]| [&oscost[..], &plain[..]]).collect();
+    Modes::of(&turns)
+}
+
+#[test]
+fn two_modes_are_compared_each_with_its_share() {
+    let fast_and_slow = |fast: f64, slow: f64, of_100: usize| {
+        [around(fast, 0.1, of_100), around(slow, 0.2, 100 - of_100)].concat()
+    };
+    let loops = fast_and_slow(3000.0, 17_000.0, 70);
+    // The changes between the modes fall into readings, whose times lie in between; one reading in 100 was disturbed.
+    let between = around(8000.0, 0.5, 4);
+    let oscost = [fast_and_slow(3100.0, 19_000.0, 65), between, vec![(900_000.0, 1000.0)]].concat();
+    let modes = modes_of(&oscost, &loops).expect("two modes");
+    let [fast, slow] = &modes.both;
+    let near = |value: f64, expected: f64, by: f64| (value / expected - 1.0).abs() < by;
+    assert!(near(fast.ratio.unwrap().mean, 3100.0 / 3000.0, 0.02), "{fast:?}");
+    assert!(near(slow.ratio.unwrap().mean, 19_000.0 / 17_000.0, 0.05), "{slow:?}");
+    assert!(near(fast.shares[0], 0.64, 0.06) && near(fast.shares[1], 0.7, 1e-9), "{fast:?}");
+    assert!(!modes.agree(MARGIN_INSIDE), "shares of 64 and 70 % in all turns do not overlap");
+    let alike = modes_of(&fast_and_slow(3100.0, 19_000.0, 70), &loops).expect("two modes");
+    assert!(alike.agree(MARGIN_INSIDE) && !alike.agree(0.01), "{alike:?}");
+    let slower = modes_of(&fast_and_slow(3100.0, 25_000.0, 70), &loops).expect("two modes");
+    assert!(slower.shares_overlap && !slower.agree(MARGIN_INSIDE), "{slower:?}");
+}
+
+#[test]
+fn a_mode_of_one_side_only_shows_in_the_shares() {
+    let loops = [around(3000.0, 0.1, 70), around(17_000.0, 0.1, 30)].concat();
+    let modes = modes_of(&around(17_500.0, 0.1, 100), &loops).expect("two modes");
+    assert_eq!(modes.both[0].ratio, None);
+    assert!(modes.both[0].shares[0] == 0.0 && !modes.shares_overlap && !modes.agree(0.15));
+}
+
+#[test]
+fn a_mode_of_one_turn_has_no_interval() {
+    let both = [around(3000.0, 0.1, 50), around(17_000.0, 0.1, 50)].concat();
+    let fast = around(3000.0, 0.1, 100);
+    let modes = Modes::of(&[[&both, &both], [&fast, &fast]]).expect("two modes");
+    let [of_fast, of_slow] = modes.both.map(|mode| mode.ratio.expect("both have it"));
+    assert!(of_fast.high < 1.01, "{of_fast:?}");
+    assert_eq!((of_slow.mean, of_slow.low, of_slow.high), (1.0, 0.0, f64::INFINITY));
+}
+
+#[test]
+fn what_has_one_mode_is_not_split() {
+    let steady = around(200.0, 0.05, 100);
+    for (oscost, plain, why) in [
+        (steady.clone(), steady.clone(), "one time"),
+        (around(300.0, 0.9, 500), around(300.0, 0.9, 500), "spread evenly over a factor of 19"),
+        (around(200.0, 0.05, 100), around(250.0, 0.05, 100), "both near each other"),
+        (around(600.0, 0.05, 100), steady.clone(), "each has its own time"),
+        ([steady.clone(), around(900.0, 0.1, 3)].concat(), steady.clone(), "3 % are outliers"),
+        (vec![(200.0, 1000.0)], vec![(200.0, 1000.0)], "a reading each"),
+    ] {
+        assert_eq!(modes_of(&oscost, &plain), None, "{why}");
+    }
+    assert_eq!(Modes::of(&[[&steady, &[]]]), None, "no readings");
+}
+
 #[test]
 fn the_file_has_a_cause_and_an_experiment_for_each_operation_once() {
     let all = explanations::all().expect("explanations.toml");
     for (at, one) in all.iter().enumerate() {
         assert!(one.why.len() > 20 && one.experiment.len() > 20, "{one:?}");
         let key = |one: &explanations::Explanation| {
-            (one.case.clone(), one.params.clone(), one.metric.clone())
+            (one.case.clone(), one.params.clone(), one.metric.clone(), one.on.clone())
         };
         let again = all[at + 1..].iter().any(|other| key(other) == key(one));
         assert!(!again, "{} is explained twice", one.case);
@@ -77,6 +163,9 @@ fn an_explanation_is_about_the_operation_with_exactly_its_parameters() {
         assert!(!one.is_about(case, params, "time"), "{case} {params:?}");
     }
     assert!(!one.is_about("a/b", &[("size", "4m")], "rate"));
+    assert_eq!(one.on, None);
+    let inside = explanations::parse(&format!("{text}\non = \"gvisor\"")).expect("an explanation");
+    assert_eq!(inside[0].on.as_deref(), Some("gvisor"));
 }
 
 #[test]

@@ -4,6 +4,8 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// Difference of a ratio from 1 up to which it is no difference, also if only its interval touches that range.
 pub const MARGIN: f64 = 0.05;
+/// The same in other systems than this one.
+pub const MARGIN_INSIDE: f64 = 0.15;
 /// Relative half-width from which an interval is too wide to show a difference.
 const WIDE: f64 = 0.1;
 /// Quantile of Student's t for an interval at 95 %.
@@ -40,15 +42,10 @@ impl Ratio {
         self.low <= 1.0 + margin && self.high >= 1.0 - margin
     }
 
-    /// Whether the interval touches the range within the default margin around 1.
-    pub fn touches_one(&self) -> bool {
-        self.touches(MARGIN)
-    }
-
     /// Whether 1 lies between this ratio, of quiet samples, and that of the mean of all samples, within the margin: then the
     /// plain loop included some of the disturbances that the mean includes.
-    pub fn encloses_one_with(&self, of_all: &Self) -> bool {
-        self.low <= 1.0 + MARGIN && of_all.high >= 1.0 - MARGIN
+    pub fn encloses_one_with(&self, of_all: &Self, margin: f64) -> bool {
+        self.low <= 1.0 + margin && of_all.high >= 1.0 - margin
     }
 
     /// Whether the interval is so wide that it would touch 1 in spite of a difference.

@@ -1,7 +1,7 @@
 //! A measuring task and its partner, as threads of one process or as processes, on one CPU or on two.
 
-use crate::linux::calls::{must, pin};
-use crate::linux::setting::{Setting, Timed};
+use crate::calls::{must, pin};
+use crate::setting::{Setting, Timed};
 
 /// Kind of a partner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

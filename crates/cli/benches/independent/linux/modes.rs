@@ -1,0 +1,144 @@
+//! Modes of an operation: two times of which it has one or the other, such as with a helper that waits and one that polls.
+
+use super::ratio::{Ratio, geometric_mean};
+
+/// Time of one operation in ns, and the time in us that the reading covers.
+pub type Reading = (f64, f64);
+
+/// Factor between two modes from which they are two.
+const APART: f64 = 1.5;
+/// Share of the time that a mode has at least.
+const LEAST_SHARE: f64 = 0.05;
+/// Share of the variance of the logarithms that two modes take away at least: of a uniform distribution, the best split takes away
+/// 3/4; of a normal one, 0.64.
+const TAKEN_AWAY: f64 = 0.8;
+/// Share of the time at either end that does not count: outliers.
+const ENDS: f64 = 0.01;
+
+/// Comparison of one mode.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mode {
+    /// Median times of oscost and of the plain loop in ns, geometric means over the turns that have the mode; `None` if none has.
+    pub ns: [Option<f64>; 2],
+    /// Shares of the time that oscost and the plain loop are in this mode.
+    pub shares: [f64; 2],
+    /// Ratio of the times, if both have the mode.
+    pub ratio: Option<Ratio>,
+}
+
+/// Two modes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Modes {
+    /// The faster and the slower mode.
+    pub both: [Mode; 2],
+    /// Whether the ranges of the shares over turns overlap.
+    pub shares_overlap: bool,
+}
+
+impl Modes {
+    /// Compares mode by mode; `None` if there is one mode, or no mode that both sides have. A turn has readings of oscost and of
+    /// the plain loop.
+    pub fn of(turns: &[[&[Reading]; 2]]) -> Option<Self> {
+        let all = [0, 1].map(|side| turns.iter().flat_map(|turn| turn[side]).copied().collect());
+        let threshold = split(&all)?;
+        let both = [false, true].map(|slow| {
+            let part = |readings: &[Reading]| part(readings, threshold, slow);
+            let of_turns: Vec<[Part; 2]> = turns.iter().map(|turn| turn.map(part)).collect();
+            let has = |part: &Part| part.share >= LEAST_SHARE;
+            let ns = [0, 1].map(|side| {
+                let parts = of_turns.iter().map(|turn| &turn[side]).filter(|part| has(part));
+                let medians: Vec<f64> = parts.map(|part| part.median).collect();
+                (!medians.is_empty()).then(|| geometric_mean(medians.into_iter()))
+            });
+            let pairs: Vec<(f64, f64)> = of_turns
+                .iter()
+                .filter(|turn| turn.iter().all(has))
+                .map(|[oscost, plain]| (oscost.median, plain.median))
+                .collect();
+            let ratio = match ns {
+                [Some(oscost), Some(plain)] => Some(match pairs.len() {
+                    // One turn has no interval.
+                    0 | 1 => Ratio { mean: oscost / plain, low: 0.0, high: f64::INFINITY },
+                    _ => Ratio::of(&pairs),
+                }),
+                _ => None,
+            };
+            Mode { ns, shares: [0, 1].map(|side| part(&all[side]).share), ratio }
+        });
+        both.iter().any(|mode| mode.ratio.is_some()).then(|| Self {
+            shares_overlap: {
+                let range = |side: usize| {
+                    let shares = turns.iter().map(|turn| part(turn[side], threshold, true).share);
+                    shares.fold((1.0f64, 0.0f64), |(low, high), one| (low.min(one), high.max(one)))
+                };
+                let (oscost, plain) = (range(0), range(1));
+                oscost.0 <= plain.1 + LEAST_SHARE && plain.0 <= oscost.1 + LEAST_SHARE
+            },
+            both,
+        })
+    }
+
+    /// Whether all modes that both have agree within the margin, and the shares overlap.
+    pub fn agree(&self, margin: f64) -> bool {
+        let mut ratios = self.both.iter().filter_map(|mode| mode.ratio);
+        self.shares_overlap && ratios.all(|ratio| ratio.touches(margin))
+    }
+}
+
+/// Readings on one side of a threshold.
+struct Part {
+    median: f64,
+    share: f64,
+}
+
+fn part(readings: &[Reading], threshold: f64, slow: bool) -> Part {
+    let time = |readings: &[Reading]| readings.iter().map(|(_, us)| us).sum::<f64>();
+    let mut own: Vec<Reading> =
+        readings.iter().filter(|(ns, _)| (*ns > threshold) == slow).copied().collect();
+    own.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (all, of_part) = (time(readings), time(&own));
+    let mut until = 0.0;
+    let median = own.iter().find(|(_, us)| {
+        until += us;
+        until >= of_part / 2.0
+    });
+    let share = if all > 0.0 { of_part / all } else { 0.0 };
+    Part { median: median.map_or(0.0, |(ns, _)| *ns), share }
+}
+
+/// The time in ns that separates two modes of the readings of both sides together, each of which counts as much; `None` if they
+/// have one. Readings are weighted by the time that they cover. The best split is that which leaves the least variance of the
+/// logarithms within its two groups (Otsu's method).
+fn split(sides: &[Vec<Reading>; 2]) -> Option<f64> {
+    let mut all: Vec<(f64, f64)> = Vec::new();
+    for side in sides {
+        let time: f64 = side.iter().map(|(_, us)| us).sum();
+        all.extend(side.iter().map(|(ns, us)| (ns.ln(), us / time / 2.0)));
+    }
+    all.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut until = 0.0;
+    all.retain(|(_, weight)| {
+        until += weight;
+        until >= ENDS && until - weight <= 1.0 - ENDS
+    });
+    let (weight, sum, squares) = all.iter().fold((0.0, 0.0, 0.0), |(w, s, q), (log, weight)| {
+        (w + weight, s + weight * log, q + weight * log * log)
+    });
+    let variance = squares / weight - (sum / weight).powi(2);
+    let (mut below, mut sum_below) = (0.0, 0.0);
+    let mut best = (0.0, 0.0, 0.0);
+    for pair in all.windows(2) {
+        below += pair[0].1;
+        sum_below += pair[0].1 * pair[0].0;
+        let above = weight - below;
+        let distance = (sum - sum_below) / above - sum_below / below;
+        let taken = below * above / (weight * weight) * distance * distance;
+        if pair[0].0 < pair[1].0 && taken > best.0 {
+            best = (taken, distance, (pair[0].0 + pair[1].0) / 2.0);
+        }
+    }
+    let (taken, distance, threshold) = (best.0, best.1, f64::exp(best.2));
+    let has = |slow| sides.iter().any(|side| part(side, threshold, slow).share >= LEAST_SHARE);
+    let are_two = taken >= TAKEN_AWAY * variance && distance >= APART.ln();
+    (taken > 0.0 && are_two && has(false) && has(true)).then_some(threshold)
+}
