@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::PathBuf;
 use std::process::Command;
 use std::str::FromStr;
 use std::time::Duration;
@@ -125,9 +126,18 @@ fn serve_over(input: impl Read, mut output: impl Write) -> io::Result<()> {
     Ok(())
 }
 
+/// Path of this program: where there is no /proc, the one by which it was started.
+///
+/// # Errors
+/// If neither is known.
+pub fn this_program() -> io::Result<PathBuf> {
+    std::env::current_exe()
+        .or_else(|error| std::env::args_os().next().map(PathBuf::from).ok_or(error))
+}
+
 fn answer(request: &str) -> Result<Answer, Error> {
     let Request { ask, limit } = request.parse()?;
-    child::run_in_child(Command::new(std::env::current_exe()?), &ask, limit)
+    child::run_in_child(Command::new(this_program()?), &ask, limit)
 }
 
 #[cfg(test)]

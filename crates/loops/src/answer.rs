@@ -15,7 +15,7 @@ pub struct Answer {
     /// Mean time of one operation in ns in the first 1 ms and in the first 10 ms of the process's loop, or in its first operation
     /// if that is longer; `None` if the loop has no warm-up, or a shorter one.
     pub first: [Option<f64>; 2],
-    /// Mean time of one operation in ns in each of the successive readings of the clock, and the time in us that it covers.
+    /// Mean time of one operation in ns between each two successive readings of the clock, and the number of operations.
     pub readings: Vec<(f64, f64)>,
 }
 
@@ -28,7 +28,7 @@ impl fmt::Display for Answer {
                 None => f.write_str(" -")?,
             }
         }
-        self.readings.iter().try_for_each(|(ns, us)| write!(f, " {ns:.2}*{us:.0}"))
+        self.readings.iter().try_for_each(|(ns, count)| write!(f, " {ns:.2}*{count:.0}"))
     }
 }
 
@@ -51,8 +51,8 @@ impl FromStr for Answer {
         };
         let first = [first()?, first()?];
         let reading = |word: &str| {
-            let (ns, us) = word.split_once('*').with_context(|| format!("{word:?}"))?;
-            Ok((number(ns)?, number(us)?))
+            let (ns, count) = word.split_once('*').with_context(|| format!("{word:?}"))?;
+            Ok((number(ns)?, number(count)?))
         };
         let readings = words.map(reading).collect::<Result<Vec<_>, Error>>()?;
         ensure!(ns > 0.0, "one operation took {ns} ns");
@@ -70,7 +70,7 @@ mod tests {
             ns: 3070.5,
             switches: 0.02,
             first: [Some(17_400.25), None],
-            readings: vec![(3000.0, 1003.0), (17_000.5, 5100.0)],
+            readings: vec![(3000.0, 333.0), (17_000.5, 60.0)],
         };
         assert_eq!(answer.to_string().parse::<Answer>().unwrap(), answer);
         let none = Answer { readings: Vec::new(), first: [None; 2], ..answer };

@@ -43,8 +43,10 @@ pub fn output_of(
     accepts: fn(i32) -> bool,
 ) -> anyhow::Result<String> {
     ensure!(!is_interrupted(), "interrupted");
-    let piped = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // A pipe that is closed at once serves as /dev/null, which not all systems have.
+    let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = piped.process_group(0).spawn().context("starting a child process")?;
+    drop(child.stdin.take());
     RUNNING.store(child.id() as i32, Ordering::SeqCst);
     let output = read_all(&mut child, limit);
     if output.is_err() {

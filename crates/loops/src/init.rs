@@ -54,10 +54,10 @@ pub fn channel() -> Option<File> {
 
 /// Waits for children of ended processes, which a system gives to its first process. Does nothing in other processes.
 pub fn reap() {
-    // SAFETY: no status is stored; the call does not block.
-    while std::process::id() == 1
-        && unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) } > 0
-    {}
+    if std::process::id() == 1 {
+        // SAFETY: no status is stored; the call does not block.
+        while unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) } > 0 {}
+    }
 }
 
 /// Turns the machine off.

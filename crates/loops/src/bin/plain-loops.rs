@@ -36,7 +36,7 @@ fn run(arguments: &[String]) -> Result<(), String> {
             _ => return Err(usage().to_owned()),
         }
     }
-    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let program = loops::agent::this_program().map_err(|error| error.to_string())?;
     let answer = loops::run(&ask, program).map_err(|error| format!("{error:#}"))?;
     println!("{answer}");
     Ok(())

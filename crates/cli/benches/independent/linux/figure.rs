@@ -113,7 +113,7 @@ impl Oscost {
                 let samples = series["samples"].as_array().into_iter().flatten();
                 let readings = samples.filter_map(Value::as_f64).filter(|ns| *ns > 0.0);
                 let kept = if is_steady { &mut steady } else { &mut others };
-                kept.extend(readings.map(|ns| (ns, ns * batch / 1e3)));
+                kept.extend(readings.map(|ns| (ns, batch)));
             }
         }
         Ok(if steady.is_empty() { others } else { steady })

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{bail, ensure};
 use loops::Ask;
 use loops::agent::{Reply, Request};
 use loops::answer::Answer;
@@ -88,8 +88,8 @@ impl Agent {
     }
 
     fn reply(&mut self, limit: Duration) -> anyhow::Result<Reply> {
-        self.replies.recv_timeout(limit).with_context(|| {
-            format!("the system does not answer; its last words: {}", self.running.last_words())
+        self.replies.recv_timeout(limit).map_err(|_| {
+            anyhow::anyhow!("the system does not answer: {}", self.running.last_words())
         })
     }
 }

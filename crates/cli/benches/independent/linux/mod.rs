@@ -187,9 +187,10 @@ fn judge(
     // Of this system there are no samples, and so no modes.
     let readings = turns.iter().map(|turn| [&turn.oscost.samples[..], &turn.plain.readings]);
     let has_samples = turns.iter().all(|turn| !turn.oscost.samples.is_empty());
-    let modes = has_samples.then(|| Modes::of(&readings.collect::<Vec<_>>())).flatten();
+    let modes =
+        has_samples.then(|| Modes::of(&readings.collect::<Vec<_>>())).flatten().map(Box::new);
     let is_about = |one: &&Explanation| is_about(one, operation) && one.on.as_deref() == on;
-    let explanation = explanations.iter().find(is_about).cloned();
+    let explanation = explanations.iter().find(is_about).cloned().map(Box::new);
     let margin = if on.is_some() { MARGIN_INSIDE } else { MARGIN };
     Outcome::Measured { turns, ratio, mean, modes, margin, explanation }
 }

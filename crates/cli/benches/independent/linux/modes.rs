@@ -2,25 +2,28 @@
 
 use super::ratio::{Ratio, geometric_mean};
 
-/// Time of one operation in ns, and the time in us that the reading covers.
+/// Time of one operation in ns, the mean of the operations between two readings of the clock, and their number. A reading counts
+/// by the number: in one that another program has interrupted, it is that of others.
 pub type Reading = (f64, f64);
 
 /// Factor between two modes from which they are two.
 const APART: f64 = 1.5;
-/// Share of the time that a mode has at least.
-const LEAST_SHARE: f64 = 0.05;
+/// Share of the operations that a mode has at least.
+const LEAST_SHARE: f64 = 0.03;
+/// Distance of two ranges of shares up to which they overlap.
+const NEAR: f64 = 0.05;
 /// Share of the variance of the logarithms that two modes take away at least: of a uniform distribution, the best split takes away
 /// 3/4; of a normal one, 0.64.
 const TAKEN_AWAY: f64 = 0.8;
-/// Share of the time at either end that does not count: outliers.
-const ENDS: f64 = 0.01;
+/// Share of the operations at either end that does not count: outliers.
+const ENDS: f64 = 0.005;
 
 /// Comparison of one mode.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mode {
     /// Median times of oscost and of the plain loop in ns, geometric means over the turns that have the mode; `None` if none has.
     pub ns: [Option<f64>; 2],
-    /// Shares of the time that oscost and the plain loop are in this mode.
+    /// Shares of the operations of oscost and of the plain loop that are in this mode.
     pub shares: [f64; 2],
     /// Ratio of the times, if both have the mode.
     pub ratio: Option<Ratio>,
@@ -72,7 +75,7 @@ impl Modes {
                     shares.fold((1.0f64, 0.0f64), |(low, high), one| (low.min(one), high.max(one)))
                 };
                 let (oscost, plain) = (range(0), range(1));
-                oscost.0 <= plain.1 + LEAST_SHARE && plain.0 <= oscost.1 + LEAST_SHARE
+                oscost.0 <= plain.1 + NEAR && plain.0 <= oscost.1 + NEAR
             },
             both,
         })
@@ -92,28 +95,28 @@ struct Part {
 }
 
 fn part(readings: &[Reading], threshold: f64, slow: bool) -> Part {
-    let time = |readings: &[Reading]| readings.iter().map(|(_, us)| us).sum::<f64>();
+    let count = |readings: &[Reading]| readings.iter().map(|(_, count)| count).sum::<f64>();
     let mut own: Vec<Reading> =
         readings.iter().filter(|(ns, _)| (*ns > threshold) == slow).copied().collect();
     own.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let (all, of_part) = (time(readings), time(&own));
+    let (all, of_part) = (count(readings), count(&own));
     let mut until = 0.0;
-    let median = own.iter().find(|(_, us)| {
-        until += us;
+    let median = own.iter().find(|(_, count)| {
+        until += count;
         until >= of_part / 2.0
     });
-    let share = if all > 0.0 { of_part / all } else { 0.0 };
+    let share = if of_part > 0.0 { of_part / all } else { 0.0 };
     Part { median: median.map_or(0.0, |(ns, _)| *ns), share }
 }
 
 /// The time in ns that separates two modes of the readings of both sides together, each of which counts as much; `None` if they
-/// have one. Readings are weighted by the time that they cover. The best split is that which leaves the least variance of the
+/// have one. The best split is that which leaves the least variance of the
 /// logarithms within its two groups (Otsu's method).
 fn split(sides: &[Vec<Reading>; 2]) -> Option<f64> {
     let mut all: Vec<(f64, f64)> = Vec::new();
     for side in sides {
-        let time: f64 = side.iter().map(|(_, us)| us).sum();
-        all.extend(side.iter().map(|(ns, us)| (ns.ln(), us / time / 2.0)));
+        let operations: f64 = side.iter().map(|(_, count)| count).sum();
+        all.extend(side.iter().map(|(ns, count)| (ns.ln(), count / operations / 2.0)));
     }
     all.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut until = 0.0;

@@ -36,11 +36,11 @@ pub enum Outcome {
         /// Ratio of the mean of all of oscost's samples to the plain loop's time; that of the figure if there is no such mean.
         mean: Ratio,
         /// The two modes of the operation, if it has two.
-        modes: Option<Modes>,
+        modes: Option<Box<Modes>>,
         /// Difference of the ratio from 1 that needs no explanation.
         margin: f64,
         /// Cause of a difference, if it is known.
-        explanation: Option<Explanation>,
+        explanation: Option<Box<Explanation>>,
     },
     /// One of them was not measured, for this reason.
     NotMeasured(String),
@@ -159,8 +159,8 @@ fn interval(ratio: &Ratio) -> String {
 
 const LEGEND_INSIDE: &str = "\
 oscost, loop: the time of one operation, geometric means over the turns; ratio: oscost / loop
-fast, slow: the two modes of an operation that has two, 1.5 times or further apart, by their medians; shares: of the time of
-oscost and of the loop; the ranges of the shares over turns overlap where modes are ok
+fast, slow: the two modes of an operation that has two, 1.5 times or further apart, by their medians; shares: of the operations
+of oscost and of the loop; the ranges of the shares over turns overlap where modes are ok
 ok: the interval touches 0.85..1.15, or does so in each mode that both have; wide: it reaches further than 10 % from the
 ratio; load: the loop's time lies between oscost's figure, of quiet samples, and the mean of all of them";
 
