@@ -65,8 +65,15 @@ pub fn output_of(
     let output = output?;
     match status.code() {
         Some(code) if accepts(code) => Ok(output),
-        _ => bail!("{status}: {}", reason.lines().last().unwrap_or_default()),
+        _ => bail!("{status}: {}", why(&reason)),
     }
+}
+
+/// The reason in the standard error of a process that failed: the message of a panic, or the last line.
+fn why(errors: &str) -> &str {
+    let mut lines = errors.lines();
+    let of_panic = lines.find(|line| line.contains("panicked at")).and_then(|_| lines.next());
+    of_panic.or(errors.lines().last()).unwrap_or_default()
 }
 
 /// Reads until the child's standard output is closed.
@@ -117,5 +124,18 @@ fn folder_for(operation: &str) -> anyhow::Result<TempDir> {
     match params.iter().find(|(name, _)| *name == "dir") {
         Some((_, parent)) => folder.tempdir_in(parent).context(*parent),
         None => folder.tempdir().or_else(|_| folder.tempdir_in("/")).context("a folder"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_of_a_failure_is_one_line() {
+        let panic =
+            "thread 'main' panicked at a.rs:1:2:\nposix_spawn\nnote: run with `RUST_BACKTRACE=1`\n";
+        let lines = ["", "open: No such file\n", "a\nb\n", panic].map(why);
+        assert_eq!(lines, ["", "open: No such file", "b", "posix_spawn"]);
     }
 }
