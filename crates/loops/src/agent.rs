@@ -11,7 +11,6 @@ use anyhow::{Context, Error};
 
 use crate::answer::Answer;
 use crate::child;
-use crate::init;
 use crate::run::Ask;
 
 /// What each line of the agent begins with. A kernel may print before and between them, also at the beginning of a line.
@@ -87,26 +86,11 @@ impl Reply {
     }
 }
 
-/// Serves requests, a line each, until `input` ends; each loop is a child process, this program anew. As the first process of a
-/// kernel it sets the system up before, speaks over the device that the kernel's command line names, and turns the machine off at
-/// the end.
+/// Serves requests, a line each, until `input` ends; each loop is a child process, this program anew.
 ///
 /// # Errors
 /// If the input cannot be read or the output cannot be written.
-pub fn serve(input: impl Read, output: impl Write) -> io::Result<()> {
-    if !init::is_init() {
-        return serve_over(input, output);
-    }
-    init::set_up();
-    let served = match init::channel() {
-        Some(device) => serve_over(&device, &device),
-        None => serve_over(input, output),
-    };
-    init::power_off();
-    served
-}
-
-fn serve_over(input: impl Read, mut output: impl Write) -> io::Result<()> {
+pub fn serve(input: impl Read, mut output: impl Write) -> io::Result<()> {
     let mut input = BufReader::new(input);
     let mut say = |reply: Reply| {
         // The line before may be one that the kernel has not ended.
@@ -120,7 +104,6 @@ fn serve_over(input: impl Read, mut output: impl Write) -> io::Result<()> {
         line.clear();
         if !text.is_empty() {
             say(Reply::Ended(answer(&text).map_err(|error| format!("{error:#}"))))?;
-            init::reap();
         }
     }
     Ok(())

@@ -13,6 +13,7 @@ use tempfile::TempDir;
 use crate::answer::Answer;
 use crate::operations;
 use crate::run::Ask;
+use crate::tasks;
 
 /// Time for a child that is asked to end to remove its files.
 const REMOVES_WITHIN: Duration = Duration::from_millis(300);
@@ -60,6 +61,7 @@ pub fn output_of(
         let _ = stderr.read_to_string(&mut reason);
     }
     let status = child.wait()?;
+    tasks::reap();
     RUNNING.store(0, Ordering::SeqCst);
     ensure!(!is_interrupted(), "interrupted");
     let output = output?;
@@ -106,13 +108,8 @@ fn signal_group(group: i32, signal: i32) {
 /// An error if the loop fails, or has not ended within `limit`.
 pub fn run_in_child(mut command: Command, ask: &Ask, limit: Duration) -> anyhow::Result<Answer> {
     let folder = folder_for(&ask.operation)?;
-    let ms = |time: Duration| time.as_millis().to_string();
-    command.arg(&ask.operation).current_dir(folder.path());
-    command.args(["--ms", &ms(ask.length), "--warm-up-ms", &ms(ask.warm_up)]);
-    if ask.awake {
-        command.arg("--awake");
-    }
-    let printed = output_of(&mut command, limit, |code| code == 0)?;
+    let command = ask.put_into(&mut command).current_dir(folder.path());
+    let printed = output_of(command, limit, |code| code == 0)?;
     printed.parse().with_context(|| format!("printed {:?}", printed.lines().next()))
 }
 

@@ -2,7 +2,10 @@
 
 use std::ffi::CStr;
 use std::fs::File;
+use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
+
+use crate::agent;
 
 /// The variable with the path of the device over which a kernel's first process is asked.
 const CHANNEL: &str = "OSCOST_CHANNEL";
@@ -10,13 +13,28 @@ const CHANNEL: &str = "OSCOST_CHANNEL";
 const MOUNTS: [(&CStr, &CStr); 4] =
     [(c"proc", c"/proc"), (c"devtmpfs", c"/dev"), (c"tmpfs", c"/tmp"), (c"tmpfs", c"/dev/shm")];
 
-/// Whether a kernel has started this program as its first process. A container's has another name.
-pub fn is_init() -> bool {
-    std::process::id() == 1 && std::env::args_os().next().is_some_and(|name| name == "/init")
+/// Serves requests as [`agent::serve`] does. As the first process of a kernel it sets the system up before, speaks over the device
+/// that the kernel's command line names, and turns the machine off at the end.
+///
+/// # Errors
+/// If the input cannot be read or the output cannot be written.
+pub fn serve(input: impl Read, output: impl Write) -> io::Result<()> {
+    // The first process of a container has another name.
+    let is_named_init = std::env::args_os().next().is_some_and(|name| name == "/init");
+    if std::process::id() != 1 || !is_named_init {
+        return agent::serve(input, output);
+    }
+    set_up();
+    let served = match channel() {
+        Some(device) => agent::serve(&device, &device),
+        None => agent::serve(input, output),
+    };
+    power_off();
+    served
 }
 
 /// Mounts file systems and sets the loopback interface up. What fails is missed by the loops that need it, which then say so.
-pub fn set_up() {
+fn set_up() {
     for (kind, target) in MOUNTS {
         // SAFETY: all strings end with NUL.
         unsafe {
@@ -37,7 +55,7 @@ pub fn set_up() {
 
 /// Opens the device over which this process is asked; `None` if that is the console, its standard input and output. Both are set
 /// to raw mode: without echo, and without line editing with its limit of 4,095 characters.
-pub fn channel() -> Option<File> {
+fn channel() -> Option<File> {
     let device = std::env::var_os(CHANNEL)
         .and_then(|path| File::options().read(true).write(true).open(path).ok());
     let descriptor = device.as_ref().map_or(libc::STDIN_FILENO, File::as_raw_fd);
@@ -52,16 +70,8 @@ pub fn channel() -> Option<File> {
     device
 }
 
-/// Waits for children of ended processes, which a system gives to its first process. Does nothing in other processes.
-pub fn reap() {
-    if std::process::id() == 1 {
-        // SAFETY: no status is stored; the call does not block.
-        while unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) } > 0 {}
-    }
-}
-
 /// Turns the machine off.
-pub fn power_off() {
+fn power_off() {
     // SAFETY: plain calls without memory.
     unsafe {
         libc::sync();

@@ -8,7 +8,12 @@
 
 use std::process::ExitCode;
 
+#[cfg(windows)]
+use loops::agent::serve;
 #[cfg(target_os = "linux")]
+use loops::init::serve;
+
+#[cfg(any(target_os = "linux", windows))]
 fn run(arguments: &[String]) -> Result<(), String> {
     use std::time::Duration;
 
@@ -20,7 +25,7 @@ fn run(arguments: &[String]) -> Result<(), String> {
         awake: false,
     };
     if ask.operation == "agent" {
-        let served = loops::agent::serve(std::io::stdin(), std::io::stdout());
+        let served = serve(std::io::stdin(), std::io::stdout());
         return served.map_err(|error| error.to_string());
     }
     let mut rest = arguments[1..].iter();
@@ -42,9 +47,9 @@ fn run(arguments: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(any(target_os = "linux", windows)))]
 fn run(_: &[String]) -> Result<(), String> {
-    Err("the plain loops are calls of Linux".to_owned())
+    Err("the plain loops are calls of Linux and Windows".to_owned())
 }
 
 fn main() -> ExitCode {

@@ -57,8 +57,10 @@ pub enum Mode {
     List(Vec<&'static Operation>),
     /// Compare lengths of batches and warm-up.
     Lengths,
-    /// Compare these operations.
+    /// Compare these operations on this system.
     Compare(Vec<&'static Operation>),
+    /// Compare in other systems.
+    CompareInside,
 }
 
 impl Arguments {
@@ -100,25 +102,38 @@ impl Arguments {
         if let Some(name) = &self.plain_loop {
             return Mode::PlainLoop(self.ask(name.clone()));
         }
+        if self.lengths {
+            return Mode::Lengths;
+        }
+        if self.list {
+            return Mode::List(self.selected(operations::all()));
+        }
+        match self.on.is_empty() {
+            true => Mode::Compare(self.selected(operations::all())),
+            false => Mode::CompareInside,
+        }
+    }
+
+    /// Those operations that the filters select, or the usual ones; a filter that selects nothing ends the process with exit code 2.
+    pub fn selected(
+        &self,
+        all: impl Iterator<Item = &'static Operation>,
+    ) -> Vec<&'static Operation> {
+        let all: Vec<(String, &Operation)> = all.map(|one| (one.to_string(), one)).collect();
         for filter in &self.filters {
-            if !operations::all().any(|operation| operation.to_string().contains(filter)) {
+            if !all.iter().any(|(name, _)| name.contains(filter)) {
                 eprintln!(
                     "independent: no operation contains {filter:?}; --list prints all of them"
                 );
                 std::process::exit(2);
             }
         }
-        if self.lengths {
-            return Mode::Lengths;
-        }
-        let selected = |operation: &&Operation| {
-            let name = operation.to_string();
-            match self.filters.is_empty() {
-                true => self.on.is_empty() || operations::INSIDE.contains(&name.as_str()),
-                false => self.filters.iter().any(|filter| name.contains(filter)),
-            }
+        // Of Windows there are few.
+        let is_some = !self.on.is_empty() && all.len() > operations::INSIDE.len();
+        let selects = |name: &str| match self.filters.is_empty() {
+            true => !is_some || operations::INSIDE.contains(&name),
+            false => self.filters.iter().any(|filter| name.contains(filter)),
         };
-        let operations = operations::all().filter(selected).collect();
-        if self.list { Mode::List(operations) } else { Mode::Compare(operations) }
+        all.into_iter().filter(|(name, _)| selects(name)).map(|(_, operation)| operation).collect()
     }
 }

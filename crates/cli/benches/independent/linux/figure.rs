@@ -18,12 +18,13 @@ pub fn program() -> PathBuf {
     std::env::var_os("OSCOST").unwrap_or_else(|| env!("CARGO_BIN_EXE_oscost").into()).into()
 }
 
-/// Path of a static program for other systems: that which the variable names, or that which `script` has built.
+/// Path of a static program for other systems: that which the variable names, or that which `script` has built
+/// in the folder of the workspace's builds.
 ///
 /// # Errors
 /// If there is none.
-pub fn static_program(variable: &str, name: &str, script: &str) -> anyhow::Result<PathBuf> {
-    let built = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/static").join(name);
+pub fn static_program(variable: &str, built: &str, script: &str) -> anyhow::Result<PathBuf> {
+    let built = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target").join(built);
     let path = std::env::var_os(variable).map_or_else(built, PathBuf::from);
     path.canonicalize().with_context(|| {
         format!("{}: build it with {script}, or name it by {variable}=FILE", path.display())

@@ -1,7 +1,6 @@
 //! Plain loops in another system: an agent there that runs them as asked.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
@@ -10,13 +9,19 @@ use loops::Ask;
 use loops::agent::{Reply, Request};
 use loops::answer::Answer;
 use loops::calls::cpus_allowed;
-use loops::child;
+use loops::operation::Operation;
+use loops::{child, operations, win32};
 use systems::{Running, System, SystemsFile};
+
+use crate::linux::figure::static_program;
 
 /// Time besides its length after which the agent ends a loop, by the system's clock.
 const ENDS_WITHIN: Duration = Duration::from_secs(60);
 /// Time after which this process gives an agent up that does not answer: an emulated machine's clock may be slow.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(180);
+
+/// Name of the launcher whose programs are those of Windows.
+const WINE: &str = "wine";
 
 /// A system, and an agent in it once it was asked.
 pub struct Inside {
@@ -31,15 +36,31 @@ struct Agent {
 }
 
 impl Inside {
-    /// The system that `text` names, as for `oscost run --on`, with `program` in place of oscost.
+    /// The system that `text` names, as for `oscost run --on`, with the program of plain loops in place of oscost.
     ///
     /// # Errors
-    /// If it names none.
-    pub fn new(text: &str, program: &Path) -> anyhow::Result<Self> {
-        let file = SystemsFile::find(None)?;
-        let system = System::parse(text, &file)?.with_binary(program);
+    /// If it names none, or the program is not built.
+    pub fn new(text: &str) -> anyhow::Result<Self> {
+        let system = System::parse(text, &SystemsFile::find(None)?)?;
+        let program = match system.launcher() {
+            WINE => static_program(
+                "OSCOST_LOOPS_EXE",
+                "windows/x86_64-win7-windows-gnu/release/plain-loops.exe",
+                "scripts/windows-build --release -p oscost-loops",
+            ),
+            _ => static_program("OSCOST_LOOPS", "static/plain-loops", "scripts/static-loops"),
+        };
+        let system = system.with_binary(&program?);
         system.check()?;
         Ok(Self { system, agent: None })
+    }
+
+    /// The operations of which there are loops in the system.
+    pub fn operations(&self) -> Box<dyn Iterator<Item = &'static Operation>> {
+        match self.system.launcher() {
+            WINE => Box::new(win32::all()),
+            _ => Box::new(operations::all()),
+        }
     }
 
     /// Name of the system.
@@ -71,7 +92,10 @@ impl Inside {
             Reply::Ended(ended) => ended,
             Reply::Ready => bail!("the system has started again"),
         };
-        self.agent = Some(agent);
+        // The end of a run under Wine stops the server that all programs of its prefix share.
+        if self.system.launcher() != WINE {
+            self.agent = Some(agent);
+        }
         answer.map_err(anyhow::Error::msg)
     }
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 use anyhow::Context;
 use loops::answer::Answer;
 use loops::operation::Operation;
-use loops::{child, operations};
+use loops::{child, operations, win32};
 use serde_json::{Value, json};
 
 use arguments::{Arguments, Mode};
@@ -46,10 +46,8 @@ pub fn main() -> ExitCode {
             Ok(ExitCode::SUCCESS)
         }
         Mode::Lengths => lengths::compare(arguments.turns(), arguments.json()),
-        Mode::Compare(operations) if arguments.on().is_empty() => {
-            compare_here(&operations, &arguments)
-        }
-        Mode::Compare(operations) => compare_inside(&operations, &arguments),
+        Mode::Compare(operations) => compare_here(&operations, &arguments),
+        Mode::CompareInside => compare_inside(&arguments),
     };
     done.unwrap_or_else(|error| {
         eprintln!("independent: {error:#}");
@@ -79,30 +77,26 @@ fn compare_here(
     end(arguments, &rows, table::document(&rows))
 }
 
-fn compare_inside(
-    operations: &[&'static Operation],
-    arguments: &Arguments,
-) -> anyhow::Result<ExitCode> {
+fn compare_inside(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let explanations = begin()?;
-    let oscost = static_program("OSCOST", "oscost", "scripts/static-build")?;
-    let loops = static_program("OSCOST_LOOPS", "plain-loops", "scripts/static-loops")?;
+    let oscost = static_program("OSCOST", "static/oscost", "scripts/static-build")?;
     let oscost = Oscost::new(oscost, arguments.budget())?;
     let mut systems = Vec::new();
     for text in arguments.on() {
-        systems.push((text, Inside::new(text, &loops)?, Vec::new()));
+        systems.push((text, Inside::new(text)?));
     }
-    for (at, &operation) in operations.iter().enumerate() {
-        let ask = arguments.ask(operation.to_string());
-        for (text, system, rows) in &mut systems {
+    let (mut documents, mut all) = (serde_json::Map::new(), Vec::new());
+    for (text, mut system) in systems {
+        let operations = arguments.selected(system.operations());
+        let mut rows = Vec::new();
+        for (at, &operation) in operations.iter().enumerate() {
             eprintln!("{} of {}: {operation} in {}", at + 1, operations.len(), system.name());
+            let ask = arguments.ask(operation.to_string());
             let own = &mut || oscost.figure(operation, Some(text.as_str()));
             let turns = measure(arguments.turns(), own, &mut || system.run(&ask));
             let outcome = judge(operation, turns, Some(system.name()), &explanations);
             rows.push(Row { operation, outcome });
         }
-    }
-    let (mut documents, mut all) = (serde_json::Map::new(), Vec::new());
-    for (_, system, rows) in systems {
         table::print_inside(&system.heading(), &rows);
         documents.insert(system.name().to_owned(), table::document(&rows));
         all.extend(rows);
@@ -114,7 +108,8 @@ fn compare_inside(
 fn begin() -> anyhow::Result<Vec<Explanation>> {
     let explanations = explanations::all()?;
     for explanation in &explanations {
-        let of_none = !operations::all().any(|operation| is_about(explanation, operation));
+        let mut all = operations::all().chain(win32::all());
+        let of_none = !all.any(|operation| is_about(explanation, operation));
         anyhow::ensure!(!of_none, "explanations.toml: {} is no operation", explanation.case);
     }
     ctrlc::set_handler(child::interrupt).context("handling signals")?;
