@@ -421,6 +421,17 @@ mod tests {
     }
 
     #[test]
+    fn another_program_takes_the_place_of_oscost() {
+        for text in ["gvisor", "wine=oscost.exe", "x={oscost} agent", "native@one-cpu"] {
+            let system = System::parse(text, &file()).unwrap();
+            let other = system.clone().with_binary(Path::new("/loops"));
+            assert_eq!(other.settings.path("binary"), Some(&"/loops".into()), "{text}");
+            assert_eq!(other.runs(), Runs::Named, "{text}");
+            assert_eq!((other.name(), other.placement()), (system.name(), system.placement()));
+        }
+    }
+
+    #[test]
     fn what_is_missing_is_said_once_for_all_systems() {
         let failed = [("a", "no x"), ("b", "no y"), ("c", "no x")];
         let failed = failed.map(|(name, reason)| (name.to_owned(), reason.to_owned()));

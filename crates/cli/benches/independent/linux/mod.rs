@@ -120,8 +120,8 @@ fn begin() -> anyhow::Result<Vec<Explanation>> {
 /// Writes the document if that was asked for, and returns the exit code.
 fn end(arguments: &Arguments, rows: &[Row], document: Value) -> anyhow::Result<ExitCode> {
     if let Some(path) = arguments.json() {
-        let document = serde_json::to_string_pretty(&document)?;
-        std::fs::write(path, document + "\n").with_context(|| path.display().to_string())?;
+        std::fs::write(path, format!("{document}\n"))
+            .with_context(|| path.display().to_string())?;
     }
     let any = |is: fn(&Outcome) -> bool| rows.iter().any(|row| is(&row.outcome));
     Ok(if any(Outcome::is_unexplained) {
