@@ -51,6 +51,8 @@ pub struct Found {
     pub ns: f64,
     /// Mean of all samples in ns, quiet or not, if there are samples of this time.
     pub mean_ns: Option<f64>,
+    /// Mean time of one operation in ns in the first 1 ms and 10 ms of a process's first operations, where oscost reports that.
+    pub first: [Option<f64>; 2],
     /// All samples of a run in another system, if it has samples of this time.
     pub samples: Vec<Reading>,
 }
@@ -121,15 +123,19 @@ impl Oscost {
     }
 }
 
+/// oscost's metrics of a beginning.
+const FIRST: [&str; 2] = ["first-1ms", "first-10ms"];
+
 fn figure_in(document: &Value, operation: &Operation) -> anyhow::Result<Found> {
     let is_point = |result: &&Value| {
         let has = |(name, value): &(&str, &str)| result["params"][name] == *value;
-        result["case"] == operation.case
-            && result["metric"] == operation.metric()
-            && operation.params.iter().all(has)
+        result["case"] == operation.case && operation.params.iter().all(has)
     };
     let results = document["results"].as_array().context("a document without results")?;
-    let points: Vec<&Value> = results.iter().filter(is_point).collect();
+    let of = |metric: &str| -> Vec<&Value> {
+        results.iter().filter(|result| is_point(result) && result["metric"] == metric).collect()
+    };
+    let points = of(operation.metric());
     let [point] = points[..] else { bail!("{} points have these parameters", points.len()) };
     if point["outcome"] != "measured" {
         let text = |field: &str| point[field].as_str().unwrap_or_default().to_owned();
@@ -137,9 +143,10 @@ fn figure_in(document: &Value, operation: &Operation) -> anyhow::Result<Found> {
     }
     let estimate = point["estimate"]["median"].as_f64().context("a figure without a number")?;
     ensure!(estimate > 0.0, "the figure is {estimate}");
-    let samples = Vec::new();
-    Ok(match operation.figure {
-        Figure::Time => Found { ns: estimate, mean_ns: point["seen"]["mean"].as_f64(), samples },
-        Figure::Rate(_) => Found { ns: 1e9 / estimate, mean_ns: None, samples },
-    })
+    let (ns, mean_ns) = match operation.figure {
+        Figure::Time => (estimate, point["seen"]["mean"].as_f64()),
+        Figure::Rate(_) => (1e9 / estimate, None),
+    };
+    let first = FIRST.map(|metric| of(metric).first()?["estimate"]["median"].as_f64());
+    Ok(Found { ns, mean_ns, first, samples: Vec::new() })
 }

@@ -136,6 +136,12 @@ pub fn print_inside(heading: &str, rows: &[Row]) {
         {
             line(&format!("    {name}"), of_mode(mode), "");
         }
+        let Outcome::Measured { turns, .. } = outcome else { continue };
+        for (which, name) in ["first 1 ms", "first 10 ms"].into_iter().enumerate() {
+            if let Some(figures) = of_beginning(turns, which) {
+                line(&format!("    {name}"), figures, "");
+            }
+        }
     }
     println!("\n{LEGEND_INSIDE}");
     print_end(rows);
@@ -150,6 +156,17 @@ fn of_mode(mode: &Mode) -> [String; 5] {
     [own, other, ratio, interval, format!("{own_share} / {others_share}")]
 }
 
+/// The figures of a beginning as text, if both sides have it in all turns.
+fn of_beginning(turns: &[Turn], which: usize) -> Option<[String; 5]> {
+    let pair = |turn: &Turn| Some((turn.oscost.first[which]?, turn.plain.first[which]?));
+    let pairs = turns.iter().map(pair).collect::<Option<Vec<(f64, f64)>>>()?;
+    let ratio = Ratio::of(&pairs);
+    let own = geometric_mean(pairs.iter().map(|pair| pair.0));
+    let other = geometric_mean(pairs.iter().map(|pair| pair.1));
+    let mean = format!("{:.2}", ratio.mean);
+    Some([time(own), time(other), mean, interval(&ratio), String::new()])
+}
+
 fn interval(ratio: &Ratio) -> String {
     match ratio.high.is_finite() {
         true => format!("{:.2}..{:.2}", ratio.low, ratio.high),
@@ -161,6 +178,7 @@ const LEGEND_INSIDE: &str = "\
 oscost, loop: the time of one operation, geometric means over the turns; ratio: oscost / loop
 fast, slow: the two modes of an operation that has two, 1.5 times or further apart, by their medians; shares: of the operations
 of oscost and of the loop; the ranges of the shares over turns overlap where modes are ok
+first: the mean of a fresh process's operations in that time, or its first one if that takes longer; not judged
 ok: the interval touches 0.85..1.15, or does so in each mode that both have; wide: it reaches further than 10 % from the
 ratio; load: the loop's time lies between oscost's figure, of quiet samples, and the mean of all of them";
 
@@ -249,8 +267,8 @@ pub fn document(rows: &[Row]) -> Value {
                         "oscost_mean_ns": turn.oscost.mean_ns,
                         "plain_ns": turn.plain.ns,
                         "switches": turn.plain.switches,
-                        "plain_first_1ms_ns": turn.plain.first[0],
-                        "plain_first_10ms_ns": turn.plain.first[1],
+                        "oscost_first_1ms_and_10ms_ns": turn.oscost.first,
+                        "plain_first_1ms_and_10ms_ns": turn.plain.first,
                         "oscost_samples": turn.oscost.samples,
                         "plain_readings": plain_readings,
                     })
