@@ -35,6 +35,18 @@ fn the_interval_is_that_of_students_t_on_the_logarithms() {
 }
 
 #[test]
+fn the_interval_of_two_groups_is_that_of_students_t_for_two_samples() {
+    // Logarithms 0.1, 0.2, 0.3 and 0.05, 0.15: means 0.2 and 0.1; the sums of squares are 0.02 and 0.005, the variance 0.025 / 3,
+    // the deviation of the difference 0.0833333; the tabulated quantile for three degrees is 3.1824.
+    let exp = |logs: &[f64]| -> Vec<f64> { logs.iter().map(|log| log.exp()).collect() };
+    let ratio = Ratio::of_groups(&exp(&[0.1, 0.2, 0.3]), &exp(&[0.05, 0.15]));
+    let expected = [0.1 - 0.265204, 0.1, 0.1 + 0.265204f64].map(f64::exp);
+    for (found, expected) in [ratio.low, ratio.mean, ratio.high].into_iter().zip(expected) {
+        assert!(is_near(found, expected), "{ratio:?}");
+    }
+}
+
+#[test]
 fn an_interval_touches_one_from_either_side() {
     let touches = |low, high| Ratio { mean: (low + high) / 2.0, low, high }.touches(MARGIN);
     assert!(touches(1.04, 1.3) && touches(0.5, 0.96) && touches(0.5, 2.0));
@@ -97,7 +109,7 @@ fn two_modes_are_compared_each_with_its_share() {
     assert!(near(fast.shares[0], 0.64, 0.06) && near(fast.shares[1], 0.7, 1e-9), "{fast:?}");
     assert!(!modes.agree(MARGIN_INSIDE), "shares of 64 and 70 % in all turns do not overlap");
     let alike = modes_of(&fast_and_slow(3100.0, 19_000.0, 70), &loops).expect("two modes");
-    assert!(alike.agree(MARGIN_INSIDE) && !alike.agree(0.01), "{alike:?}");
+    assert!(alike.agree(MARGIN_INSIDE) && !alike.agree(0.01) && !alike.are_wide(), "{alike:?}");
     let slower = modes_of(&fast_and_slow(3100.0, 25_000.0, 70), &loops).expect("two modes");
     assert!(slower.shares_overlap && !slower.agree(MARGIN_INSIDE), "{slower:?}");
 }
@@ -111,10 +123,20 @@ fn a_mode_of_one_side_only_shows_in_the_shares() {
 }
 
 #[test]
+fn processes_that_stay_in_one_mode_are_compared_with_those_in_the_same() {
+    let (fast, slow) = (around(3000.0, 0.1, 100), around(17_000.0, 0.1, 100));
+    let (a, b) = (around(3100.0, 0.1, 100), around(17_500.0, 0.1, 100));
+    let modes = Modes::of(&[[&a, &slow], [&b, &fast], [&a, &fast], [&b, &slow]]).expect("two");
+    assert!(modes.agree(MARGIN_INSIDE) && !modes.are_wide(), "{modes:?}");
+    assert!(is_near(modes.both[0].ratio.unwrap().mean, 3100.0 / 3000.0), "{modes:?}");
+}
+
+#[test]
 fn a_mode_of_one_turn_has_no_interval() {
     let both = [around(3000.0, 0.1, 50), around(17_000.0, 0.1, 50)].concat();
     let fast = around(3000.0, 0.1, 100);
     let modes = Modes::of(&[[&both, &both], [&fast, &fast]]).expect("two modes");
+    assert!(modes.agree(MARGIN_INSIDE) && modes.are_wide());
     let [of_fast, of_slow] = modes.both.map(|mode| mode.ratio.expect("both have it"));
     assert!(of_fast.high < 1.01, "{of_fast:?}");
     assert_eq!((of_slow.mean, of_slow.low, of_slow.high), (1.0, 0.0, f64::INFINITY));

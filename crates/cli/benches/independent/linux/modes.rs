@@ -46,26 +46,15 @@ impl Modes {
         let threshold = split(&all)?;
         let both = [false, true].map(|slow| {
             let part = |readings: &[Reading]| part(readings, threshold, slow);
-            let of_turns: Vec<[Part; 2]> = turns.iter().map(|turn| turn.map(part)).collect();
-            let has = |part: &Part| part.share >= LEAST_SHARE;
-            let ns = [0, 1].map(|side| {
-                let parts = of_turns.iter().map(|turn| &turn[side]).filter(|part| has(part));
-                let medians: Vec<f64> = parts.map(|part| part.median).collect();
-                (!medians.is_empty()).then(|| geometric_mean(medians.into_iter()))
+            // A process may stay in one mode, so that the turns of one side that have a mode are not those of the other.
+            let medians = [0, 1].map(|side| -> Vec<f64> {
+                let parts = turns.iter().map(|turn| part(turn[side]));
+                parts.filter(|part| part.share >= LEAST_SHARE).map(|part| part.median).collect()
             });
-            let pairs: Vec<(f64, f64)> = of_turns
-                .iter()
-                .filter(|turn| turn.iter().all(has))
-                .map(|[oscost, plain]| (oscost.median, plain.median))
-                .collect();
-            let ratio = match ns {
-                [Some(oscost), Some(plain)] => Some(match pairs.len() {
-                    // One turn has no interval.
-                    0 | 1 => Ratio { mean: oscost / plain, low: 0.0, high: f64::INFINITY },
-                    _ => Ratio::of(&pairs),
-                }),
-                _ => None,
-            };
+            let any = medians.each_ref().map(|medians| !medians.is_empty());
+            let ns =
+                [0, 1].map(|side| any[side].then(|| geometric_mean(medians[side].iter().copied())));
+            let ratio = (any[0] && any[1]).then(|| Ratio::of_groups(&medians[0], &medians[1]));
             Mode { ns, shares: [0, 1].map(|side| part(&all[side]).share), ratio }
         });
         both.iter().any(|mode| mode.ratio.is_some()).then(|| Self {
@@ -79,6 +68,11 @@ impl Modes {
             },
             both,
         })
+    }
+
+    /// Whether the interval of a mode is so wide that it would show no difference.
+    pub fn are_wide(&self) -> bool {
+        self.both.iter().filter_map(|mode| mode.ratio).any(|ratio| ratio.is_wide())
     }
 
     /// Whether all modes that both have agree within the margin, and the shares overlap.

@@ -57,6 +57,7 @@ impl Outcome {
             Self::NotMeasured(_) => "not measured",
             Self::Measured { ratio, mean, modes, margin, explanation, .. } => {
                 match (modes, explanation) {
+                    (Some(modes), _) if modes.agree(*margin) && modes.are_wide() => "ok (wide)",
                     (Some(modes), _) if modes.agree(*margin) => "ok (modes)",
                     (None, _) if ratio.touches(*margin) && ratio.is_wide() => "ok (wide)",
                     (None, _) if ratio.touches(*margin) => "ok",
@@ -170,7 +171,7 @@ fn of_beginning(turns: &[Turn], which: usize) -> Option<[String; 5]> {
 fn interval(ratio: &Ratio) -> String {
     match ratio.high.is_finite() {
         true => format!("{:.2}..{:.2}", ratio.low, ratio.high),
-        false => "one turn".to_owned(),
+        false => "few turns".to_owned(),
     }
 }
 
