@@ -125,6 +125,12 @@ impl System {
         }
     }
 
+    /// The same system with this program in place of oscost, which gets oscost's argument `agent`.
+    pub fn with_binary(mut self, program: &Path) -> Self {
+        self.settings.set("binary", Value::Path(program.to_owned()));
+        self
+    }
+
     /// The oscost binary that the system runs.
     fn runs(&self) -> Runs {
         match self.settings.has("binary") {
@@ -439,6 +445,17 @@ mod tests {
         // A binary that the user named is kept, and a command line without `{oscost}` needs none.
         assert_eq!(shared(&["own", "x=./boot me", "gvisor"])[0], of("/own"));
         assert_eq!(shared(&["x=./boot me", "gvisor"]), [none.clone(), none]);
+    }
+
+    #[test]
+    fn another_program_takes_the_place_of_oscost() {
+        for text in ["gvisor", "wine=oscost.exe", "x={oscost} agent", "native@one-cpu"] {
+            let system = System::parse(text, &file()).unwrap();
+            let other = system.clone().with_binary(Path::new("/loops"));
+            assert_eq!(other.settings.path("binary"), Some(&"/loops".into()), "{text}");
+            assert_eq!(other.runs(), Runs::Named, "{text}");
+            assert_eq!((other.name(), other.placement()), (system.name(), system.placement()));
+        }
     }
 
     #[test]

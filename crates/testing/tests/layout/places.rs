@@ -34,6 +34,7 @@ const ONLY_IN: &[(&[&str], &[&str])] = &[
             "crates/serving/src/hosted.rs",
             "crates/measure/src/worker_group.rs",
             "crates/areas/primitives/src/partner.rs",
+            "crates/loops/src/calls.rs",
             // First steps.
             "crates/cli/src/args.rs",
             // Tests' own.

@@ -1,21 +1,34 @@
 //! The arguments of the bench.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Parser;
-
-use crate::linux::operation::Operation;
-use crate::linux::operations;
+use loops::Ask;
+use loops::operation::Operation;
+use loops::operations;
 
 /// Compares oscost's figures with plain loops that share no code with it.
 #[derive(Debug, Parser)]
 #[command(name = "independent")]
 pub struct Arguments {
-    /// Operations whose name contains one of these texts, such as `switch/` or `size=4m` [default: all]
+    /// Operations whose name contains one of these texts, such as `switch/` or `size=4m` [default: all; with --on some 20]
     filters: Vec<String>,
-    /// How many times both are measured, at least 2
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(2..=1000))]
-    turns: u16,
+    /// Compare in this system, as for `oscost run --on`, such as gvisor or gvisor@one-cpu (may be repeated)
+    #[arg(long, value_name = "SYSTEM", conflicts_with_all = ["lengths", "awake"])]
+    on: Vec<String>,
+    /// How many times both are measured, at least 2 [default: 10; with --on 5]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(2..=1000))]
+    turns: Option<u16>,
+    /// Budget of each run of oscost [default: 1s; with --on 3s]
+    #[arg(long, value_name = "TIME")]
+    budget: Option<String>,
+    /// Time for which a plain loop is timed [default: 500; with --on 1000]
+    #[arg(long, value_name = "N")]
+    ms: Option<u64>,
+    /// Time for which a plain loop runs before that [default: 50; with --on 500]
+    #[arg(long, value_name = "N")]
+    warm_up_ms: Option<u64>,
     /// Print the operations and measure nothing
     #[arg(long)]
     list: bool,
@@ -38,33 +51,16 @@ pub struct Arguments {
 
 /// Task of the bench.
 pub enum Mode {
-    /// Run the plain loop of the operation with this name.
-    PlainLoop {
-        /// Name of the operation.
-        name: String,
-        /// Whether all CPUs are kept awake meanwhile.
-        awake: bool,
-    },
+    /// Run this plain loop.
+    PlainLoop(Ask),
     /// Print the names of these operations.
     List(Vec<&'static Operation>),
     /// Compare lengths of batches and warm-up.
-    Lengths {
-        /// Number of turns.
-        turns: usize,
-        /// File for the results, in addition to the output.
-        json: Option<PathBuf>,
-    },
-    /// Compare these operations.
-    Compare {
-        /// Operations to compare.
-        operations: Vec<&'static Operation>,
-        /// Number of turns.
-        turns: usize,
-        /// Whether all CPUs are kept awake while plain loops run.
-        awake: bool,
-        /// File for the results, in addition to the output.
-        json: Option<PathBuf>,
-    },
+    Lengths,
+    /// Compare these operations on this system.
+    Compare(Vec<&'static Operation>),
+    /// Compare in other systems.
+    CompareInside,
 }
 
 impl Arguments {
@@ -73,30 +69,71 @@ impl Arguments {
         Parser::parse()
     }
 
+    /// The systems to compare in; none for this one.
+    pub fn on(&self) -> &[String] {
+        &self.on
+    }
+
+    /// Number of turns.
+    pub fn turns(&self) -> usize {
+        self.turns.unwrap_or(if self.on.is_empty() { 10 } else { 5 }).into()
+    }
+
+    /// Budget of each run of oscost.
+    pub fn budget(&self) -> &str {
+        self.budget.as_deref().unwrap_or(if self.on.is_empty() { "1s" } else { "3s" })
+    }
+
+    /// File for the results, in addition to the output.
+    pub fn json(&self) -> Option<&std::path::Path> {
+        self.json.as_deref()
+    }
+
+    /// The loop of the operation with this name. In other systems it is longer: operations may become faster for half a second.
+    pub fn ask(&self, operation: String) -> Ask {
+        let (length, warm_up) = if self.on.is_empty() { (500, 50) } else { (1000, 500) };
+        let length = Duration::from_millis(self.ms.unwrap_or(length));
+        let warm_up = Duration::from_millis(self.warm_up_ms.unwrap_or(warm_up));
+        Ask { operation, length, warm_up, awake: self.awake }
+    }
+
     /// The task that the arguments select; a filter that selects nothing ends the process with exit code 2.
-    pub fn mode(self) -> Mode {
-        if let Some(name) = self.plain_loop {
-            return Mode::PlainLoop { name, awake: self.awake };
+    pub fn mode(&self) -> Mode {
+        if let Some(name) = &self.plain_loop {
+            return Mode::PlainLoop(self.ask(name.clone()));
         }
+        if self.lengths {
+            return Mode::Lengths;
+        }
+        if self.list {
+            return Mode::List(self.selected(operations::all()));
+        }
+        match self.on.is_empty() {
+            true => Mode::Compare(self.selected(operations::all())),
+            false => Mode::CompareInside,
+        }
+    }
+
+    /// Those operations that the filters select, or the usual ones; a filter that selects nothing ends the process with exit code 2.
+    pub fn selected(
+        &self,
+        all: impl Iterator<Item = &'static Operation>,
+    ) -> Vec<&'static Operation> {
+        let all: Vec<(String, &Operation)> = all.map(|one| (one.to_string(), one)).collect();
         for filter in &self.filters {
-            if !operations::all().any(|operation| operation.to_string().contains(filter)) {
+            if !all.iter().any(|(name, _)| name.contains(filter)) {
                 eprintln!(
                     "independent: no operation contains {filter:?}; --list prints all of them"
                 );
                 std::process::exit(2);
             }
         }
-        if self.lengths {
-            return Mode::Lengths { turns: self.turns.into(), json: self.json };
-        }
-        let selected = |operation: &&Operation| {
-            let name = operation.to_string();
-            self.filters.is_empty() || self.filters.iter().any(|filter| name.contains(filter))
+        // Of Windows there are few.
+        let is_some = !self.on.is_empty() && all.len() > operations::INSIDE.len();
+        let selects = |name: &str| match self.filters.is_empty() {
+            true => !is_some || operations::INSIDE.contains(&name),
+            false => self.filters.iter().any(|filter| name.contains(filter)),
         };
-        let operations = operations::all().filter(selected).collect();
-        if self.list {
-            return Mode::List(operations);
-        }
-        Mode::Compare { operations, turns: self.turns.into(), awake: self.awake, json: self.json }
+        all.into_iter().filter(|(name, _)| selects(name)).map(|(_, operation)| operation).collect()
     }
 }

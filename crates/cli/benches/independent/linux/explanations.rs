@@ -16,6 +16,9 @@ pub struct Explanation {
     /// The metric.
     #[serde(default = "time")]
     pub metric: String,
+    /// Name of the system, such as `gvisor` or `gvisor@one-cpu`, if it is another one.
+    #[serde(default)]
+    pub on: Option<String>,
     /// The cause.
     pub why: String,
     /// Experiment that shows the cause: a command or a change, and its result.
@@ -34,7 +37,7 @@ fn time() -> String {
 }
 
 impl Explanation {
-    /// Whether the explanation is about the operation with this case, these parameters and this metric.
+    /// Whether the explanation is about the operation with this case, these parameters and this metric, in any system.
     pub fn is_about(&self, case: &str, params: &[(&str, &str)], metric: &str) -> bool {
         let has =
             |(name, value): &(&str, &str)| self.params.get(*name).is_some_and(|own| own == value);

@@ -5,11 +5,11 @@ use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use anyhow::Context;
+use loops::child::output_of;
 use serde_json::{Value, json};
 
 use crate::linux::UNEXPLAINED;
 use crate::linux::figure::{Oscost, program};
-use crate::linux::plain::output_of;
 use crate::linux::ratio::{Ratio, geometric_mean};
 
 /// Areas whose cases have such tasks.
@@ -28,7 +28,7 @@ type Times = BTreeMap<String, f64>;
 /// # Errors
 /// The error of oscost if it fails.
 pub fn compare(turns: usize, json: Option<&std::path::Path>) -> anyhow::Result<ExitCode> {
-    let oscost = Oscost::new()?;
+    let oscost = Oscost::new(program(), "1s")?;
     let mut taken: [Vec<Times>; 3] = Default::default();
     for turn in 0..turns {
         for step in 0..LENGTHS.len() {

@@ -7,11 +7,11 @@ use std::os::fd::{AsRawFd, IntoRawFd, RawFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::ptr::null_mut;
 
-use crate::linux::calls::{close, fail, must, pipe, read, socket_pair, write};
-use crate::linux::operation::{Operation, Params};
-use crate::linux::setting::{Setting, Timed};
-use crate::linux::sysv;
-use crate::linux::tasks::{Kind, Place, beside};
+use crate::calls::{close, fail, must, pipe, read, socket_pair, write};
+use crate::operation::{Operation, Params};
+use crate::setting::{Setting, Timed};
+use crate::sysv;
+use crate::tasks::{Kind, Place, beside};
 
 const ONE_BYTE: Params = &[("message", "1"), ("as", "processes"), ("place", "same")];
 const OF_64K: Params = &[("block", "64k"), ("as", "processes"), ("place", "other")];

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::linux::setting::{Setting, Timed};
+use crate::setting::{Setting, Timed};
 
 /// Values of parameters by their names.
 pub type Params = &'static [(&'static str, &'static str)];
@@ -50,6 +50,13 @@ impl Operation {
             Figure::Rate(metric) => Some(format!("1/{metric}")),
         };
         params.chain(metric).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The case, the values of the parameters, and the metric unless it is `time`.
+    pub fn short(&self) -> String {
+        let values = self.params.iter().map(|(_, value)| *value);
+        let metric = Some(self.metric()).filter(|metric| *metric != "time");
+        [self.case].into_iter().chain(values).chain(metric).collect::<Vec<_>>().join(" ")
     }
 }
 

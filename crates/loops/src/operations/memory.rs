@@ -3,9 +3,9 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use crate::linux::calls::{fail, map, map_only, must, unmap};
-use crate::linux::operation::{Operation, Params};
-use crate::linux::setting::{Setting, Timed};
+use crate::calls::{fail, map, map_only, must, unmap};
+use crate::operation::{Operation, Params};
+use crate::setting::{Setting, Timed};
 
 const PAGE: usize = 4096;
 const LINE: usize = 64;

@@ -6,11 +6,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use crate::linux::calls::{c_path, must, open, pipe, read, write};
-use crate::linux::operation::{Operation, Params};
-use crate::linux::setting::Timed;
-use crate::linux::sysv;
-use crate::linux::workers::{Work, together};
+use crate::calls::{c_path, must, open, pipe, read, write};
+use crate::operation::{Operation, Params};
+use crate::setting::Timed;
+use crate::sysv;
+use crate::workers::{Work, together};
 
 macro_rules! workers {
     ($workers:literal) => {

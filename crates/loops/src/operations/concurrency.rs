@@ -4,9 +4,9 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::linux::calls::pin;
-use crate::linux::operation::Operation;
-use crate::linux::workers::Work;
+use crate::calls::pin;
+use crate::operation::Operation;
+use crate::workers::Work;
 
 const JOBS: usize = 64;
 

@@ -3,8 +3,8 @@
 use std::mem::zeroed;
 use std::ptr::null_mut;
 
-use crate::linux::calls::{must, read};
-use crate::linux::operation::Operation;
+use crate::calls::{must, read};
+use crate::operation::Operation;
 
 const HOUR_S: libc::time_t = 3600;
 

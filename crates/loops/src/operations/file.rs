@@ -7,9 +7,9 @@ use std::mem::zeroed;
 use std::os::fd::RawFd;
 use std::ptr::null_mut;
 
-use crate::linux::calls::{c_path, close, fail, must, open, read, unmap, write};
-use crate::linux::operation::{Figure, Operation, Params};
-use crate::linux::setting::{Setting, Timed};
+use crate::calls::{c_path, close, fail, must, open, read, unmap, write};
+use crate::operation::{Figure, Operation, Params};
+use crate::setting::{Setting, Timed};
 
 const FILES: usize = 2000;
 const MIB: usize = 1 << 20;

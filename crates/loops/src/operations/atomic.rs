@@ -4,9 +4,9 @@ use std::hint::{black_box, spin_loop};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-use crate::linux::operation::Operation;
-use crate::linux::tasks::{Kind, Place, beside};
-use crate::linux::workers::together;
+use crate::operation::Operation;
+use crate::tasks::{Kind, Place, beside};
+use crate::workers::together;
 
 /// A value alone on two cache lines, since some processors fetch lines in pairs.
 #[repr(align(128))]

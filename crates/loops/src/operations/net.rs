@@ -3,10 +3,10 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
-use crate::linux::calls::fail;
-use crate::linux::operation::{Operation, Params};
-use crate::linux::setting::{Setting, Timed};
-use crate::linux::tasks::{Kind, Place, beside, fork_alone};
+use crate::calls::fail;
+use crate::operation::{Operation, Params};
+use crate::setting::{Setting, Timed};
+use crate::tasks::{Kind, Place, beside, fork_alone};
 
 const REPLY: &[u8] = b"450 too busy\r\n";
 

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use crate::linux::calls::must;
+use crate::calls::must;
 
 const NONE: i32 = -1;
 static SEMAPHORES: AtomicI32 = AtomicI32::new(NONE);

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::mem::zeroed;
 use std::ptr::{null, null_mut, without_provenance_mut};
 
-use crate::linux::operation::Operation;
+use crate::operation::Operation;
 
 pub const OPERATIONS: &[Operation] = &[
     Operation::new("thread/pthread-create", &[("threads", "1")], |setting| {

@@ -4,8 +4,8 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::linux::calls::{pin, switches_of_thread};
-use crate::linux::setting::{Setting, Timed};
+use crate::calls::{pin, switches_of_thread};
+use crate::setting::{Setting, Timed};
 
 /// Time for which workers contend before they are timed.
 const WARM_UP: Duration = Duration::from_millis(50);
@@ -48,7 +48,7 @@ pub fn together(setting: &Setting, count: usize, operation: impl Fn(usize) + Syn
             .collect();
         let operations = done.iter().map(|(operations, _)| operations).sum();
         let switches = done.iter().map(|(_, switches)| switches).sum();
-        Timed { elapsed: elapsed * count as u32, operations, switches }
+        Timed::new(elapsed * count as u32, operations, switches)
     })
 }
 

@@ -2,10 +2,10 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::linux::calls::{map, must, pipe, read, socket_pair, write};
-use crate::linux::operation::Operation;
-use crate::linux::setting::{Setting, Timed};
-use crate::linux::tasks::{Kind, Place, beside};
+use crate::calls::{map, must, pipe, read, socket_pair, write};
+use crate::operation::Operation;
+use crate::setting::{Setting, Timed};
+use crate::tasks::{Kind, Place, beside};
 
 macro_rules! tasks {
     ($kind:literal, $place:literal) => {

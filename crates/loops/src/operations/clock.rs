@@ -3,8 +3,8 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use crate::linux::calls::must;
-use crate::linux::operation::Operation;
+use crate::calls::must;
+use crate::operation::Operation;
 
 pub const OPERATIONS: &[Operation] = &[
     Operation::new("clock/gettime", &[("id", "monotonic"), ("via", "vdso")], |setting| {

@@ -5,9 +5,9 @@ use std::mem::zeroed;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
-use crate::linux::calls::{must, pin, read};
-use crate::linux::operation::Operation;
-use crate::linux::tasks::{end, fork, fork_alone, wait};
+use crate::calls::{must, pin, read};
+use crate::operation::Operation;
+use crate::tasks::{end, fork, fork_alone, wait};
 
 static COUNT: AtomicU64 = AtomicU64::new(0);
 /// Pid of the process to which the handler answers.

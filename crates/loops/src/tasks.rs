@@ -1,7 +1,7 @@
 //! A measuring task and its partner, as threads of one process or as processes, on one CPU or on two.
 
-use crate::linux::calls::{must, pin};
-use crate::linux::setting::{Setting, Timed};
+use crate::calls::{must, pin};
+use crate::setting::{Setting, Timed};
 
 /// Kind of a partner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +53,29 @@ pub fn beside(
     }
 }
 
+/// Makes this process end with its parent.
+pub fn end_with_parent() {
+    // SAFETY: takes two numbers.
+    must("prctl", unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM as libc::c_ulong) });
+}
+
+/// Starts a process on each of these CPUs that computes whenever no other thread wants to run there, until this process ends.
+pub fn keep_awake(cpus: &[usize]) {
+    for &cpu in cpus {
+        fork(|| {
+            pin(&[cpu]);
+            let lowest = libc::sched_param { sched_priority: 0 };
+            // SAFETY: the parameters are valid.
+            must("sched_setscheduler", unsafe {
+                libc::sched_setscheduler(0, libc::SCHED_IDLE, &lowest)
+            });
+            loop {
+                std::hint::spin_loop();
+            }
+        });
+    }
+}
+
 /// Starts a child process that runs `work` and is killed when this process ends.
 pub fn fork(work: impl FnOnce()) -> libc::pid_t {
     fork_alone(|| {
@@ -91,4 +114,12 @@ pub fn wait(child: libc::pid_t) -> i32 {
     // SAFETY: the status is valid for writes.
     must("waitpid", unsafe { libc::waitpid(child, &mut status, 0) });
     status
+}
+
+/// Waits for children of ended processes, which a system gives to its first process. Does nothing in other processes.
+pub fn reap() {
+    if std::process::id() == 1 {
+        // SAFETY: no status is stored; the call does not block.
+        while unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) } > 0 {}
+    }
 }

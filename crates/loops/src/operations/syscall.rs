@@ -6,9 +6,9 @@ use std::mem::zeroed;
 use std::os::fd::RawFd;
 use std::path::Path;
 
-use crate::linux::calls::{c_path, close, must, open, read, socket_pair, write};
-use crate::linux::figure;
-use crate::linux::operation::Operation;
+use crate::calls::{c_path, close, must, open, read, socket_pair, write};
+use crate::operation::Operation;
+use crate::setting::Setting;
 
 pub const OPERATIONS: &[Operation] = &[
     Operation::new("syscall/getppid", &[], |setting| {
@@ -28,7 +28,7 @@ pub const OPERATIONS: &[Operation] = &[
         })
     }),
     Operation::new("syscall/lseek", &[], |setting| {
-        let file = open_program();
+        let file = open_program(setting);
         setting.repeat(|| {
             // SAFETY: takes numbers only.
             must("lseek", unsafe { libc::lseek(file, 0, libc::SEEK_SET) });
@@ -43,7 +43,7 @@ pub const OPERATIONS: &[Operation] = &[
         setting.repeat(|| write(file, &[1]))
     }),
     Operation::new("syscall/pread-4k", &[], |setting| {
-        let (file, mut page) = (open_program(), [0u8; 4096]);
+        let (file, mut page) = (open_program(setting), [0u8; 4096]);
         setting.repeat(|| {
             // SAFETY: pointer and length describe `page`.
             let got = unsafe { libc::pread(file, page.as_mut_ptr().cast(), page.len(), 0) };
@@ -60,7 +60,7 @@ pub const OPERATIONS: &[Operation] = &[
         })
     }),
     Operation::new("syscall/fstat", &[], |setting| {
-        let file = open_program();
+        let file = open_program(setting);
         setting.repeat(|| {
             // SAFETY: an all-zero status is valid, and the call overwrites it.
             unsafe {
@@ -71,7 +71,7 @@ pub const OPERATIONS: &[Operation] = &[
         })
     }),
     Operation::new("syscall/stat", &[], |setting| {
-        let path = program();
+        let path = program(setting);
         setting.repeat(|| {
             // SAFETY: an all-zero status is valid, and the call overwrites it; the path ends with NUL.
             unsafe {
@@ -82,11 +82,11 @@ pub const OPERATIONS: &[Operation] = &[
         })
     }),
     Operation::new("syscall/open-close", &[], |setting| {
-        let path = program();
+        let path = program(setting);
         setting.repeat(|| close(open(&path, libc::O_RDONLY)))
     }),
     Operation::new("syscall/dup-close", &[], |setting| {
-        let file = open_program();
+        let file = open_program(setting);
         // SAFETY: takes a number only.
         setting.repeat(|| close(must("dup", unsafe { libc::dup(file) })))
     }),
@@ -164,13 +164,13 @@ pub const OPERATIONS: &[Operation] = &[
     }),
 ];
 
-/// Path of the program that oscost's cases open: the same file, because the depth of its path matters.
-fn program() -> CString {
-    c_path(&figure::program())
+/// Path of the program that oscost's cases open, or one as deep, because the depth of its path matters.
+fn program(setting: &Setting) -> CString {
+    c_path(setting.program())
 }
 
-fn open_program() -> RawFd {
-    open(&program(), libc::O_RDONLY)
+fn open_program(setting: &Setting) -> RawFd {
+    open(&program(setting), libc::O_RDONLY)
 }
 
 /// Connected Unix-domain sockets, `count` of them, that never receive data.
