@@ -12,9 +12,9 @@ use crate::work::turn;
 /// Time limit for operations that the coordinator counts on the host; and where they take a while to become steady, so that their
 /// beginning is a small part of the count.
 const REPEATING_LIMIT: Duration = Duration::from_millis(25);
-const REPEATING_LIMIT_STEADY: Duration = Duration::from_millis(200);
+const REPEATING_LIMIT_STEADY: Duration = Duration::from_millis(75);
 /// Factor for their number there.
-const MORE_IF_STEADY: u64 = 8;
+const MORE_IF_STEADY: u64 = 4;
 /// Turns between two clock readings of a busy round: about 0.5 ms, since a reading is a system call in some systems.
 const BUSY_TURNS: u64 = 800_000;
 

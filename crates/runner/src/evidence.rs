@@ -12,7 +12,7 @@ use results::{Outcome, RoundRow};
 
 use crate::host_evidence::HostEvidence;
 use crate::launch::RoundEnd;
-use crate::plan::{Plan, Point, STEADY_ROUNDS, STEADY_ROUNDS_PLANNED};
+use crate::plan::{Plan, Point, STEADY_ROUNDS};
 use crate::schedule::{Cost, PointState, RunTime, Wanted, is_precise};
 use crate::stored_round::Began;
 
@@ -211,7 +211,7 @@ impl Evidence {
         let rounds = plan.rounds_of_a_boot(&self.point, self.is_paired());
         let each = self.cost.0 / self.rounds.len().max(1) as u32;
         match self.stays_steady() {
-            true => rounds.min(STEADY_ROUNDS_PLANNED),
+            true => rounds.min(STEADY_ROUNDS),
             false if self.of_trials => rounds,
             false => plan.rounds_by_length(rounds, each),
         }
@@ -261,18 +261,28 @@ impl Evidence {
     /// Whether the next round repeats the operation until it is steady, where that may matter: the first ones do; the following are
     /// short if the operation had begun as it went on, and if the first short ones find the same time.
     pub(crate) fn next_is_steady(&self) -> bool {
-        let steady = self.rounds.iter().filter(|round| round.is_steady());
-        self.stays_steady() || steady.count() < STEADY_ROUNDS
+        let has_begun_otherwise =
+            || !self.makes_no_calls() && !self.rounds.iter().any(Round::is_steady);
+        self.stays_steady() || has_begun_otherwise()
     }
 
-    /// For how long the next round repeats the operation first, in ms, as the first ones have shown; 0 to find out.
+    /// Whether the operation is known to stay out of the kernel, so that no helper of a system takes part in it.
+    fn makes_no_calls(&self) -> bool {
+        let is_none = |counts: &OperationCounts| {
+            let calls = counts.syscalls.map(|calls| calls as f64).or(counts.expected_syscalls);
+            calls == Some(0.0) && counts.page_faults.is_none_or(|faults| faults == 0)
+        };
+        self.counts.as_ref().is_some_and(is_none)
+    }
+
+    /// For how long the next round repeats the operation first, in ms, as the first one has shown; 0 to find out.
     pub(crate) fn approach_ms(&self) -> u64 {
-        const AT_LEAST_MS: f64 = 20.0;
+        const AT_LEAST_MS: f64 = 50.0;
         const AT_MOST_MS: f64 = 2_000.0;
         /// Where no round became steady, a longer wait would not help either.
         const NEVER_STEADY_MS: f64 = 200.0;
         let sought: Vec<Option<f64>> = self.rounds.iter().filter_map(Round::steady_after).collect();
-        if sought.len() < STEADY_ROUNDS {
+        if sought.is_empty() {
             return 0;
         }
         let longest = sought.into_iter().flatten().fold(f64::NEG_INFINITY, f64::max);
@@ -799,10 +809,8 @@ mod tests {
     #[test]
     fn rounds_become_short_where_an_operation_begins_as_it_goes_on() {
         let mut run = Measuring::new();
-        for first in [5.2, 4.9] {
-            assert!(run.point.next_is_steady() && run.point.approach_ms() == 0);
-            run.add(&steady(5.0, first, 2.0), 0);
-        }
+        assert!(run.point.next_is_steady() && run.point.approach_ms() == 0);
+        run.add(&steady(5.0, 5.2, 2.0), 0);
         for _ in 0..4 {
             assert!(!run.point.next_is_steady());
             assert!(run.add(&samples_of(5.1), 0));
@@ -826,6 +834,22 @@ mod tests {
         assert_eq!(run.point.state(&run.plan, 0, 0).planned, 6);
     }
 
+    #[test]
+    fn an_operation_without_system_calls_has_short_rounds_only() {
+        for (syscalls, faults, is_steady) in [(0, 0, false), (200, 0, true), (0, 200, true)] {
+            let mut run = Measuring::new();
+            let counts = OperationCounts {
+                operations: 200,
+                syscalls: Some(syscalls),
+                page_faults: Some(faults),
+                ..OperationCounts::default()
+            };
+            let line = serde_json::to_string(&Line::Counts(counts)).unwrap();
+            run.point.add_count(&line, &measured());
+            assert_eq!(run.point.next_is_steady(), is_steady, "{syscalls} {faults}");
+        }
+    }
+
     /// An operation that was dear between other work, and cheap when repeated, had begun as cheap.
     #[test]
     fn all_rounds_are_steady_where_short_ones_find_another_time() {
@@ -835,7 +859,7 @@ mod tests {
         assert!(!run.point.next_is_steady());
         assert!(!run.add(&samples_of(6.0), 0), "what it found is left out");
         assert!(run.point.next_is_steady());
-        assert_eq!((run.point.rounds(), run.point.approach_ms()), (2, 20));
+        assert_eq!((run.point.rounds(), run.point.approach_ms()), (2, 50));
     }
 
     #[test]

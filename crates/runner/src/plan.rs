@@ -35,10 +35,9 @@ const WAITING_PRECISION: f64 = 0.03;
 const TRIAL_PRECISION: f64 = 0.15;
 /// Factor by which the interval of a sampled point may exceed the wanted width in a quick run, whose time is short.
 const QUICK_TOLERANCE: f64 = 4.0;
-/// Number of rounds that repeat an operation until it is steady before short ones are tried, where that may matter.
-pub(crate) const STEADY_ROUNDS: usize = 2;
-/// Number of rounds planned for a point whose rounds all do, which takes 50 ms to 2 s each.
-pub(crate) const STEADY_ROUNDS_PLANNED: usize = 6;
+/// Number of rounds planned for a point whose rounds all repeat the operation until it is steady. The first takes 0.2 to 2 s to find
+/// out how long that takes, the others mostly a tenth of a second.
+pub(crate) const STEADY_ROUNDS: usize = 6;
 /// Factor by which a run for claims may exceed the usual time, unless a budget is given: too few rounds decide nothing. A
 /// quiet machine does not need the time.
 const SLACK_OF_CLAIMS: u64 = 3;
@@ -264,17 +263,18 @@ impl Plan {
         }
     }
 
-    /// The time for rounds that repeat an operation until it is steady, in ms: the first ones of each point in a system other than
-    /// this one, and more if the system `has_helpers`, by which an operation may begin otherwise than it goes on. None if the user set
-    /// the time.
+    /// The time for rounds that repeat an operation until it is steady, in ms: the first one of each point in a system other than this
+    /// one, and all if the system `has_helpers`, by which an operation may begin otherwise than it goes on. None if the user set the
+    /// time.
     pub fn steady_ms(&self, has_helpers: bool) -> u64 {
-        const A_ROUND_MS: u64 = 300;
-        let rounds = if has_helpers { STEADY_ROUNDS_PLANNED } else { STEADY_ROUNDS };
+        const FIRST_MS: u64 = 300;
+        const LATER_MS: u64 = 100;
+        let later = if has_helpers { STEADY_ROUNDS as u64 - 1 } else { 0 };
         let is_sampled = |point: &&Point| trials_of(&point.case, &point.params).is_none();
         let sampled = self.points.iter().filter(is_sampled).count();
         match self.is_budget_set {
             true => 0,
-            false => (sampled * rounds) as u64 * A_ROUND_MS,
+            false => sampled as u64 * (FIRST_MS + later * LATER_MS),
         }
     }
 
@@ -428,8 +428,8 @@ mod tests {
     fn sampled_points_of_other_systems_get_time_to_become_steady() {
         let plan = plan(&options("syscall"), &[0], 7).unwrap();
         let points = plan.points.len() as u64;
-        assert_eq!(plan.steady_ms(false), points * 2 * 300);
-        assert_eq!(plan.steady_ms(true), points * 6 * 300);
+        assert_eq!(plan.steady_ms(false), points * 300);
+        assert_eq!(plan.steady_ms(true), points * 800);
         let given = Plan { is_budget_set: true, ..plan.clone() };
         assert_eq!((given.steady_ms(false), given.steady_ms(true)), (0, 0));
         let trials = super::tests::plan(&options("concurrency/jobs"), &[0, 1], 7).unwrap();
