@@ -275,19 +275,18 @@ impl Evidence {
         self.counts.as_ref().is_some_and(is_none)
     }
 
-    /// For how long the next round repeats the operation first, in ms, as the first one has shown; 0 to find out.
-    pub(crate) fn approach_ms(&self) -> u64 {
+    /// For how long an operation is to be repeated that needs as long to become steady as this one, in ms; `None` if no round was to
+    /// find out.
+    pub(crate) fn found_approach_ms(&self) -> Option<u64> {
         const AT_LEAST_MS: f64 = 50.0;
         const AT_MOST_MS: f64 = 2_000.0;
         /// Where no round became steady, a longer wait would not help either.
         const NEVER_STEADY_MS: f64 = 200.0;
-        let sought: Vec<Option<f64>> = self.rounds.iter().filter_map(Round::steady_after).collect();
-        if sought.is_empty() {
-            return 0;
-        }
-        let longest = sought.into_iter().flatten().fold(f64::NEG_INFINITY, f64::max);
+        let mut sought = self.rounds.iter().filter_map(Round::steady_after).peekable();
+        sought.peek()?;
+        let longest = sought.flatten().fold(f64::NEG_INFINITY, f64::max);
         let ms = if longest > 0.0 { 2.0 * longest / 1e6 } else { NEVER_STEADY_MS };
-        ms.clamp(AT_LEAST_MS, AT_MOST_MS) as u64
+        Some(ms.clamp(AT_LEAST_MS, AT_MOST_MS) as u64)
     }
 
     /// Whether all rounds repeat the operation until it is steady, since it had begun otherwise or short rounds measure something else.
@@ -809,7 +808,7 @@ mod tests {
     #[test]
     fn rounds_become_short_where_an_operation_begins_as_it_goes_on() {
         let mut run = Measuring::new();
-        assert!(run.point.next_is_steady() && run.point.approach_ms() == 0);
+        assert!(run.point.next_is_steady() && run.point.found_approach_ms().is_none());
         run.add(&steady(5.0, 5.2, 2.0), 0);
         for _ in 0..4 {
             assert!(!run.point.next_is_steady());
@@ -825,7 +824,11 @@ mod tests {
         run.add(&steady(5.0, 9.0, 30.0), 0);
         run.add(&steady(5.0, 9.5, 50.0), 0);
         assert!(run.point.next_is_steady() && !run.point.is_paired());
-        assert_eq!(run.point.approach_ms(), 100, "twice as long as the first ones needed");
+        assert_eq!(
+            run.point.found_approach_ms(),
+            Some(100),
+            "twice as long as the first ones needed"
+        );
         run.add(&steady(5.0, 9.1, 50.0), 0);
         let result = run.results();
         let of =
@@ -859,7 +862,7 @@ mod tests {
         assert!(!run.point.next_is_steady());
         assert!(!run.add(&samples_of(6.0), 0), "what it found is left out");
         assert!(run.point.next_is_steady());
-        assert_eq!((run.point.rounds(), run.point.approach_ms()), (2, 50));
+        assert_eq!((run.point.rounds(), run.point.found_approach_ms()), (2, Some(50)));
     }
 
     #[test]
@@ -874,7 +877,7 @@ mod tests {
             .collect();
         run.add(&changing, 0);
         run.add(&changing, 0);
-        assert_eq!(run.point.approach_ms(), 200);
+        assert_eq!(run.point.found_approach_ms(), Some(200));
         for _ in 0..4 {
             let later = steady(5.0, 9.0, 0.0);
             let later: Vec<&str> =
