@@ -188,20 +188,31 @@ fn designs_to_systems(spread: &Spread) -> Ratio {
     spread.of_designs.over(spread.of_columns)
 }
 
+/// Ratio of the ends of an interval from which a sentence leaves it out.
+const WIDEST: f64 = 1e3;
+
 /// Whether the design of an application matters more than the system, by the factors between the best and the worst.
 fn matters(overview: &Overview) -> Option<String> {
     let spreads: Vec<&Spread> = overview.spreads.iter().filter(|s| s.metric == COST).collect();
     let of = |is: &dyn Fn(&Spread) -> bool| -> Vec<String> {
         let chosen = spreads.iter().filter(|spread| is(spread));
         let words = |s: &&Spread| {
-            let [designs, systems] = [s.of_designs, s.of_columns].map(|ratio| factor(ratio, false));
+            // The lower end of a wide interval may be below 1, by which nothing differs.
+            let differ = |ratio: Ratio| match ratio.low < 1.0 {
+                true => "by an unknown factor".to_owned(),
+                false => factor(ratio, false),
+            };
+            let [designs, systems] = [s.of_designs, s.of_columns].map(differ);
             let Ratio { mid, low, high } = designs_to_systems(s);
             let half = (high - low) / 2.0;
-            let [mid, low, high] = [mid, low, high].map(|value| figure(value, half, "").number);
-            format!(
-                "{} (designs differ {designs}, systems {systems}; ratio {mid}, {low} to {high})",
-                s.application
-            )
+            let ratio = match high > WIDEST * low {
+                true => String::new(),
+                false => {
+                    let shown = |value| figure(value, half, "").number;
+                    format!("; ratio {}, {} to {}", shown(mid), shown(low), shown(high))
+                }
+            };
+            format!("{} (designs differ {designs}, systems {systems}{ratio})", s.application)
         };
         chosen.map(words).collect()
     };

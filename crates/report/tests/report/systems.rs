@@ -102,6 +102,21 @@ fn what_matters_more_follows_from_the_figures() {
     assert!(alike.contains(open), "{alike}");
 }
 
+/// A few rounds that are far apart gave factors of sixty digits.
+#[test]
+fn what_is_not_known_has_no_digits() {
+    let mut runs = [system("native", |_| 1.0, 1.0), system("slow", |_| 5.0, 1.0)];
+    for result in &mut runs[1].results {
+        for (value, factor) in result.round_values.iter_mut().zip([1e-9, 1e9, 1.0].iter().cycle()) {
+            *value *= factor;
+        }
+    }
+    let text = summary(&runs, &WIDE);
+    let longest = text.split(|c: char| !c.is_ascii_digit() && c != '.' && c != ',').map(str::len);
+    assert!(longest.max() < Some(16), "{text}");
+    assert!(text.contains("cannot be told"), "{text}");
+}
+
 #[test]
 fn one_system_has_no_verdict_and_an_emulated_one_says_why() {
     let mut runs = systems();
