@@ -166,26 +166,21 @@ impl Evidence {
         }
         let rounds: Vec<Vec<f64>> = self.judged(levels).into_iter().map(samples_of).collect();
         let Some(two) = TwoPaths::of(rounds.concat()) else { return Vec::new() };
-        let of = |metric: &Metric, value: &dyn Fn(&[f64], &[f64]) -> Option<f64>| {
-            let of_round = |(samples, made): (&Vec<f64>, &Round)| {
-                let is_fast = |sample: &f64| *sample < two.threshold();
-                let (fast, slow): (Vec<f64>, Vec<f64>) = samples.iter().partition(|s| is_fast(s));
-                let value = RoundValue::exact(value(&fast, &slow)?);
-                Some(value.begun_at(made.unix_ms))
-            };
-            let values: Vec<RoundValue> =
-                rounds.iter().zip(&self.rounds).filter_map(of_round).collect();
-            let mut result = self.blank(metric.name, metric.unit, metric.better);
-            result.estimate = Some(Estimate::of(interval_of(&values, plan.seed)));
-            result.rounds = values.len() as u32;
-            (result.round_values, result.round_starts_ms) = (numbers(&values), starts(&values));
-            result
+        let split = |samples: &Vec<f64>| -> [Vec<f64>; 2] {
+            let (fast, slow) = samples.iter().partition(|sample| **sample < two.threshold());
+            [fast, slow]
         };
-        let level = |part: &[f64]| (!part.is_empty()).then(|| median(&mut part.to_vec()));
-        let share = |fast: &[f64], slow: &[f64]| {
+        let parts: Vec<[Vec<f64>; 2]> = rounds.iter().map(split).collect();
+        let level = |part: &Vec<f64>| (!part.is_empty()).then(|| median(&mut part.clone()));
+        let shares = |[fast, slow]: &[Vec<f64>; 2]| {
             let all = fast.len() + slow.len();
             (all > 0).then(|| slow.len() as f64 / all as f64)
         };
+        let fast = parts.iter().map(|[fast, _]| level(fast)).collect();
+        let slow = parts.iter().map(|[_, slow]| level(slow)).collect();
+        let mut slow_share = self.by_round(&SLOW_SHARE, parts.iter().map(shares).collect(), plan);
+        // Where each process keeps to one path, the median of their shares says less than the mean.
+        slow_share.estimate = Some(Estimate::of(mean_of_shares(&slow_share.round_values)));
         let on_path = |result: CaseResult, is_fast: bool| {
             let host = self.host.on_path(is_fast, two.threshold());
             let per_op = host.syscalls.is_some().then(|| PerOp {
@@ -196,14 +191,25 @@ impl Evidence {
             });
             CaseResult { per_op, ..result }
         };
-        // Where each process keeps to one path, the median of their shares says less than the mean.
-        let mut slow_share = of(&SLOW_SHARE, &share);
-        slow_share.estimate = Some(Estimate::of(mean_of_shares(&slow_share.round_values)));
         vec![
-            on_path(of(&FAST_PATH, &|fast, _| level(fast)), true),
-            on_path(of(&SLOW_PATH, &|_, slow| level(slow)), false),
+            on_path(self.by_round(&FAST_PATH, fast, plan), true),
+            on_path(self.by_round(&SLOW_PATH, slow, plan), false),
             slow_share,
         ]
+    }
+
+    /// The result of a metric with a value of each round, if it has one.
+    fn by_round(&self, metric: &Metric, values: Vec<Option<f64>>, plan: &Plan) -> CaseResult {
+        let of_round = |(value, made): (Option<f64>, &Round)| {
+            Some(RoundValue::exact(value?).begun_at(made.unix_ms))
+        };
+        let values: Vec<RoundValue> =
+            values.into_iter().zip(&self.rounds).filter_map(of_round).collect();
+        let mut result = self.blank(metric.name, metric.unit, metric.better);
+        result.estimate = Some(Estimate::of(interval_of(&values, plan.seed)));
+        result.rounds = values.len() as u32;
+        (result.round_values, result.round_starts_ms) = (numbers(&values), starts(&values));
+        result
     }
 
     fn blank(&self, metric: &str, unit: &str, better: Direction) -> CaseResult {
