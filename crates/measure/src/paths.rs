@@ -5,9 +5,9 @@ use crate::stats::median;
 crate::metrics! {
     /// The two levels of an operation in a system where its time has two.
     pub const PATHS: [
-        FAST_PATH = lower("fast-path", "ns/op"), "the time of an operation by the faster of two paths, where its time has two levels";
-        SLOW_PATH = lower("slow-path", "ns/op"), "the time of an operation by the slower of two paths, likewise";
-        SLOW_SHARE = lower("slow-share", "share"), "the part of the measuring time in which the slower path was taken, likewise";
+        FAST_PATH = neutral("fast-path", "ns/op"), "the time of an operation by the faster of two paths, where its time has two levels";
+        SLOW_PATH = neutral("slow-path", "ns/op"), "the time of an operation by the slower of two paths, likewise";
+        SLOW_SHARE = neutral("slow-share", "share"), "the part of the measuring time in which the slower path was taken, likewise";
     ]
 }
 

@@ -34,11 +34,11 @@ const BEGINNING_NS: [f64; 2] = [1e6, 10e6];
 crate::metrics! {
     /// How an operation begins in a fresh process, in systems where that differs from its steady state.
     pub const BEGINNING: [
-        FIRST_1MS = lower("first-1ms", "ns/op"),
+        FIRST_1MS = neutral("first-1ms", "ns/op"),
             "the mean time of an operation in a fresh process's first millisecond of it, or of the first one if that takes longer";
-        FIRST_10MS = lower("first-10ms", "ns/op"),
+        FIRST_10MS = neutral("first-10ms", "ns/op"),
             "the mean time of an operation in a fresh process's first 10 ms of it, or of the first one if that takes longer";
-        STEADY_AFTER = lower("steady-after", "ns"),
+        STEADY_AFTER = neutral("steady-after", "ns"),
             "the time from a fresh process's first operation until the operation takes the time that it goes on to take";
     ]
 }
