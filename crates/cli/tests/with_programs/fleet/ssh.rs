@@ -106,7 +106,9 @@ impl Hosts {
 
     fn jobs(&self) -> Vec<String> {
         let jobs = fs::read_dir(self.nodes.home(FRONT).join(".local/share/oscost/fleet"));
-        let names = jobs.into_iter().flatten().flatten();
+        // A kill may leave a directory without the request, which is no job yet.
+        let begun = |job: &fs::DirEntry| job.path().join("job.json").exists();
+        let names = jobs.into_iter().flatten().flatten().filter(begun);
         names.filter_map(|job| job.file_name().into_string().ok()).collect()
     }
 
