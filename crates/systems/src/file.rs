@@ -369,7 +369,7 @@ mod tests {
             ("[a]\nlauncher = 7\n", ":2:12: the launcher is one of native, "),
             (
                 "[a]\nlauncher = 'native'\n  speed = 1\n",
-                ":3:3: native has no option \"speed\"; it has cpus, env",
+                ":3:3: native has no option \"speed\"; it has cpus, placement, env",
             ),
             (
                 "[a]\nlauncher = 'native'\nslow-down = 2\n",

@@ -98,6 +98,7 @@ pub static AREA: Area = Area {
         "syscall/dup2",
         "syscall/select-active",
         "syscall/setxattr",
+        "syscall/spaced",
         "syscall/utime",
         "syscall/writev",
     ],
