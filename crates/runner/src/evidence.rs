@@ -64,8 +64,8 @@ pub struct Evidence {
     precise: Option<(usize, bool)>,
     /// The time of all rounds so far, without counting rounds.
     pub(crate) cost: Cost,
-    /// Whether short rounds measure something else than those that repeat the operation until it is steady.
-    stays_steady: bool,
+    /// Number of short rounds that measured something else than those that repeat the operation until it is steady.
+    differing: usize,
     /// Why no more rounds are made after some have succeeded: the worker or system has died too often.
     pub(crate) given_up: Option<Doubt>,
 }
@@ -141,7 +141,7 @@ impl Evidence {
             last_trouble: None,
             began: None,
             precise: None,
-            stays_steady: false,
+            differing: 0,
             given_up: None,
         }
     }
@@ -291,7 +291,10 @@ impl Evidence {
 
     /// Whether all rounds repeat the operation until it is steady, since it had begun otherwise or short rounds measure something else.
     pub(crate) fn stays_steady(&self) -> bool {
-        self.stays_steady || self.rounds.iter().any(Round::has_trend)
+        let steady = self.rounds.iter().filter(|round| round.is_steady()).count();
+        let with_trend = self.rounds.iter().filter(|round| round.has_trend()).count();
+        // A disturbance may make one of either look so.
+        self.differing >= SHORT_ROUNDS_TRIED || with_trend * 2 > steady
     }
 
     /// Whether a short round is one of the first after steady ones, and finds another time than these.
@@ -363,7 +366,7 @@ impl Evidence {
         let round = Round { series, metrics, doubts, timeline, environment, boot, unix_ms };
         self.began = Some(at);
         if self.differs_from_steady(&round) {
-            self.stays_steady = true;
+            self.differing += 1;
             // What was measured is the operation after other work. The steady ones stand.
             return false;
         }
@@ -837,6 +840,20 @@ mod tests {
         assert_eq!(run.point.state(&run.plan, 0, 0).planned, 6);
     }
 
+    /// A neighbour slowed the beginning of one round, and one short round.
+    #[test]
+    fn one_disturbance_is_no_trend() {
+        let mut run = Measuring::new();
+        run.add(&steady(5.0, 7.0, 2.0), 0);
+        assert!(run.point.next_is_steady());
+        run.add(&steady(5.0, 5.0, 2.0), 0);
+        for (time, counts) in [(6.0, false), (5.0, true), (5.1, true), (6.0, true)] {
+            assert!(!run.point.next_is_steady());
+            assert_eq!(run.add(&samples_of(time), 0), counts, "{time}");
+        }
+        assert!(!run.point.next_is_steady() && !run.point.stays_steady());
+    }
+
     #[test]
     fn an_operation_without_system_calls_has_short_rounds_only() {
         for (syscalls, faults, is_steady) in [(0, 0, false), (200, 0, true), (0, 200, true)] {
@@ -859,8 +876,10 @@ mod tests {
         let mut run = Measuring::new();
         run.add(&steady(5.0, 5.0, 2.0), 0);
         run.add(&steady(5.0, 5.0, 2.0), 0);
-        assert!(!run.point.next_is_steady());
-        assert!(!run.add(&samples_of(6.0), 0), "what it found is left out");
+        for _ in 0..2 {
+            assert!(!run.point.next_is_steady());
+            assert!(!run.add(&samples_of(6.0), 0), "what it found is left out");
+        }
         assert!(run.point.next_is_steady());
         assert_eq!((run.point.rounds(), run.point.found_approach_ms()), (2, Some(50)));
     }
