@@ -24,7 +24,7 @@ pub struct Timed {
     pub switches: u64,
     /// Successive parts of that time, each with its number of operations.
     readings: Vec<(Duration, u64)>,
-    /// The same for the first 1 ms and 10 ms of the warm-up.
+    /// Elapsed time and number of operations of the warm-up's first 1 ms and first 10 ms.
     first: [Option<(Duration, u64)>; 2],
 }
 

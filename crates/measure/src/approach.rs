@@ -82,6 +82,12 @@ impl Approach {
         Some(Nanoseconds::new(last * 0.5_f64.powi(doublings + 1)))
     }
 
+    /// The time of an operation in the last doubling of the elapsed time, in ns, or of all if there is one mark; `None` without marks.
+    pub(crate) fn latest_time(&self) -> Option<f64> {
+        let all = || self.marks.last().map(|mark| mark.elapsed / mark.operations as f64);
+        self.times_in_doubling(0).map(|times| times.median).or_else(all)
+    }
+
     /// The times of an operation in the doubling of the elapsed time that ended `ago` doublings before the last mark.
     fn times_in_doubling(&self, ago: i32) -> Option<Times> {
         let last = self.marks.last()?.elapsed;
@@ -159,7 +165,7 @@ mod tests {
                 |elapsed: f64| if elapsed < after_ms * 1e6 { 18_000.0 } else { 3_000.0 };
             let approach = seen(cheap_after);
             assert!(approach.is_steady());
-            let last = approach.times_in_doubling(0).unwrap().median;
+            let last = approach.latest_time().unwrap();
             assert!((2_990.0..3_060.0).contains(&last), "{after_ms}: {last}");
             // The beginning is what a short program meets.
             let first = approach.first(Nanoseconds::new(1e6)).unwrap();
@@ -221,6 +227,10 @@ mod tests {
         assert!((100..200).contains(&approach.marks.len()), "{}", approach.marks.len());
         assert_eq!(Approach::default().next(), 1);
         assert!(!Approach::default().is_steady() && !Approach::default().is_over());
-        assert_eq!(Approach::default().steady_after(), None);
+        assert_eq!(
+            (Approach::default().steady_after(), Approach::default().latest_time()),
+            (None, None)
+        );
+        assert_eq!(seen(|_| 3e9).latest_time(), Some(3e9), "of a single mark");
     }
 }

@@ -122,10 +122,8 @@ impl Sampler {
         }
         self.series.grouped = true;
         self.warm_up = Nanoseconds::new(0.0);
-        self.series.batch = done.min(1 << 20);
-        let took = self.batch(operations);
-        let affordable = self.target.get() / took.get().max(1.0) * 1.05;
-        let batch = self.series.batch as f64 * affordable.min(1.0);
+        // A batch that is somewhat too short grows.
+        let batch = approach.latest_time().map_or(1.0, |time| self.target.get() / time);
         self.series.batch = (batch as u64).max(1);
         self.calibrate(operations)?;
         Ok(approach)

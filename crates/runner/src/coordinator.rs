@@ -10,6 +10,7 @@ use measure::round::Mode;
 use measure::survey::ClockFacts;
 use platform::counters::HeldTracepoint;
 use results::{RoundRow, Store, StoreError};
+use systems::Placement;
 
 use crate::error::RunError;
 use crate::event::Event;
@@ -288,7 +289,7 @@ impl<'a> Coordinator<'a> {
         let evidence = &self.runs[run].evidence[which];
         // Only a round shows whether workers contend.
         let is_of_one = evidence.rounds() > 0 && !evidence.scatters();
-        let is_of_one = is_of_one && !self.runs[run].place.has_free_helpers();
+        let is_of_one = is_of_one && self.runs[run].place.placement() != Some(Placement::Free);
         let needs = if is_of_one { Needs::OneCpu } else { Needs::SeveralCpus };
         if mode == Mode::Sample {
             let longest = may_wait(self.waited, self.clock.now());

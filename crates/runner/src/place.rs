@@ -70,14 +70,12 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Whether threads or processes besides the measured ones work for it on CPUs of their own.
-    pub(crate) fn has_free_helpers(&self) -> bool {
-        matches!(self, Self::System { link, .. } if link.placement() == Some(Placement::Free))
-    }
-
-    /// Whether helpers work for it, wherever they run.
-    pub(crate) fn has_helpers(&self) -> bool {
-        matches!(self, Self::System { link, .. } if link.placement().is_some())
+    /// Where the helpers of the agent's system run; `None` if it has none.
+    pub(crate) fn placement(&self) -> Option<Placement> {
+        match self {
+            Self::System { link, .. } => link.placement(),
+            Self::Here => None,
+        }
     }
 
     /// Whether operations may become cheaper there while they are repeated: helpers of the system, or its translation, may adapt.

@@ -294,7 +294,7 @@ impl<'a> RunState<'a> {
             quiet_samples: QUIET_SAMPLES,
             limit_ms: self.evidence[which].limit_ms(),
             steady: match mode.is_counted_outside() {
-                true => self.place.has_helpers(),
+                true => self.place.placement().is_some(),
                 false => self.place.may_become_steady() && self.evidence[which].next_is_steady(),
             },
             approach_ms: self.approach_ms(which),

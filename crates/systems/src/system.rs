@@ -125,7 +125,7 @@ impl System {
         }
     }
 
-    /// The same system with this program in place of oscost, which gets oscost's argument `agent`.
+    /// Runs this program in the system in place of oscost, with oscost's argument `agent`.
     pub fn with_binary(mut self, program: &Path) -> Self {
         self.settings.set("binary", Value::Path(program.to_owned()));
         self

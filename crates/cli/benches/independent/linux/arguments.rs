@@ -114,7 +114,8 @@ impl Arguments {
         }
     }
 
-    /// Those operations that the filters select, or the usual ones; a filter that selects nothing ends the process with exit code 2.
+    /// Selects operations by the filters, or the usual ones without any; a filter that selects nothing ends the process with exit
+    /// code 2.
     pub fn selected(
         &self,
         all: impl Iterator<Item = &'static Operation>,
@@ -128,7 +129,7 @@ impl Arguments {
                 std::process::exit(2);
             }
         }
-        // Of Windows there are few.
+        // All operations are usual where there are few, as on Windows.
         let is_some = !self.on.is_empty() && all.len() > operations::INSIDE.len();
         let selects = |name: &str| match self.filters.is_empty() {
             true => !is_some || operations::INSIDE.contains(&name),

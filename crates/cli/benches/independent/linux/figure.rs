@@ -33,7 +33,7 @@ pub fn static_program(variable: &str, built: &str, script: &str) -> anyhow::Resu
 
 /// Time limit of a run, which ends with the last round of its budget.
 const ENDS_WITHIN: Duration = Duration::from_secs(60);
-/// The same in another system, which may be an emulated machine that has to be booted.
+/// Time limit of a run in another system, which may be an emulated machine that has to be booted.
 const ENDS_WITHIN_INSIDE: Duration = Duration::from_secs(600);
 
 /// oscost with a separate store, which is removed when dropped.

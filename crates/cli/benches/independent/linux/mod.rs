@@ -179,7 +179,7 @@ fn judge(
     };
     let ratio = of(|turn| turn.oscost.ns);
     let mean = of(|turn| turn.oscost.mean_ns.unwrap_or(turn.oscost.ns));
-    // Of this system there are no samples, and so no modes.
+    // Samples are read only where another system is compared, so modes are not told apart on this one.
     let readings = turns.iter().map(|turn| [&turn.oscost.samples[..], &turn.plain.readings]);
     let has_samples = turns.iter().all(|turn| !turn.oscost.samples.is_empty());
     let modes =

@@ -4,7 +4,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// Difference of a ratio from 1 up to which it is no difference, also if only its interval touches that range.
 pub const MARGIN: f64 = 0.05;
-/// The same in other systems than this one.
+/// Difference of a ratio from 1 up to which it is no difference in other systems than this one.
 pub const MARGIN_INSIDE: f64 = 0.15;
 /// Relative half-width from which an interval is too wide to show a difference.
 const WIDE: f64 = 0.1;

@@ -260,7 +260,7 @@ pub fn document(rows: &[Row]) -> Value {
                 }
                 object["explanation"] = json!(explanation);
                 let turn = |turn: &Turn| {
-                    // As many as of oscost: none in a comparison on this system.
+                    // The document has the loop's readings where it has oscost's samples.
                     let is_inside = !turn.oscost.samples.is_empty();
                     let plain_readings = is_inside.then_some(&turn.plain.readings);
                     json!({
