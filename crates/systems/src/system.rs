@@ -330,6 +330,7 @@ fn unknown(text: &str, file: &SystemsFile) -> SystemError {
     let word = text.split([':', '=']).next().unwrap_or_default();
     let near = known.iter().map(|name| (strsim::damerau_levenshtein(word, name), name)).min();
     let hint = match near {
+        _ if word.contains('@') => format!("a placement is @{FREE} or @{ONE_CPU}, after a name"),
         Some((distance, name)) if distance <= 2 => format!("did you mean {name}?"),
         _ => format!(
             "known are {}; NAME='COMMAND {{oscost}} agent' starts it by a command",
@@ -400,7 +401,10 @@ mod tests {
         }
         let both = ["gvisor".to_owned(), "gvisor@one-cpu".to_owned()];
         assert_eq!(System::parse_all(&both, &file).unwrap().len(), 2);
-        assert!(System::parse("gvisor@two", &file).is_err());
+        for text in ["gvisor@two", "gvisor@", "@one"] {
+            let error = System::parse(text, &file).unwrap_err().to_string();
+            assert!(error.contains("a placement is @free or @one-cpu"), "{error}");
+        }
     }
 
     #[test]
